@@ -69,6 +69,11 @@ class AgentPipe:
         self._sock = sock
         self._sending = threading.Lock()
 
+    @property
+    def fd(self) -> int:
+        """To poll; readable when the agent has sent something, or has ended."""
+        return self._sock.fileno()
+
     def send(self, frame: bytes) -> None:
         """Hand a frame to the agent. AgentGone when there is none."""
         try:

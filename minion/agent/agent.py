@@ -21,6 +21,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Protocol
 
+from minion.agent.beacons import BeaconKeeper, healing_call
 from minion.agent.child_tasks import ChildTasks, collect_grains
 from minion.agent.connection import open_connection
 from minion.agent.drift import DriftTimer
@@ -32,6 +33,7 @@ from minion.agent.runs import RunJobs, RunPorts
 from minion.agent.schedule import ScheduleTimer
 from minion.agent.session import AgentSession, SessionPorts
 from minion.agent.settings_reader import settings_from_child
+from minion.beacons.frames import ToAgent
 from minion.config.files import UNUSABLE, BadMinionSettings
 from minion.config.settings import MinionSettings
 from minion.log import log_to_stderr
@@ -126,6 +128,7 @@ class Agent:
         self._facts = FactAnswerer(self._send, tasks.fork, tasks.fact_answer)
         self._drift = DriftTimer(cachedir, settings.id)
         self._schedule = ScheduleTimer(cachedir, settings.id, settings.options.schedule.jobs)
+        self._beacons = BeaconKeeper(cachedir, settings.options.beacons, tasks.fork, tasks.host_beacons, self._heal)
         least = {**settings.grains, "id": settings.id}
         self._grains = GrainsKeeper(cachedir, collect, tasks.fork, least=least)
         self._grains_due = float("inf")
@@ -158,13 +161,14 @@ class Agent:
             while not self._stopping:
                 self._turn(wakeup)
         self._jobs.suspend()
+        self._beacons.stop()
         self._connection.send(Bye())
         self._connection.close()
         log.info("event=stopped id=%s", self._settings.id)
 
     def _turn(self, wakeup: int) -> None:
         self._do_due(time.monotonic())
-        parts = (self._grains, self._mine, self._facts, self._jobs)
+        parts = (self._grains, self._mine, self._facts, self._beacons, self._jobs)
         readers = [wakeup, self._events.fd, *(fd for part in parts for fd in part.readers())]
         events, ready = self._connection.receive(self._wait(time.monotonic()), readers)
         for event in events:
@@ -182,6 +186,7 @@ class Agent:
             self._jobs.next_deadline(),
             self._grains_due,
             self._mine.due_at,
+            self._beacons.due_at,
             now + (min(self._drift.due_at, self._schedule.due_at) - time.time()),
         ]
         if self._session.online:
@@ -204,6 +209,7 @@ class Agent:
         self._run_scheduled_jobs(time.time())
         self._mine.tick(now, online=self._session.online)
         self._jobs.start_waiting(now)
+        self._look_at_beacons(now)
         self._send_resync(now)
         self._send_results(now)
 
@@ -253,6 +259,8 @@ class Agent:
         self._jobs.events.reconnected()
         self._events.reconnected()
         self._mine.connected()
+        if self._beacons.problems:
+            self._send(self._keep_alive())
 
     def _disconnected(self, now: float) -> None:
         if self._session.online:
@@ -321,6 +329,15 @@ class Agent:
             self._jobs.events.sent(events, now)
         return True
 
+    def _look_at_beacons(self, now: float) -> None:
+        running = self._jobs.states_running()
+        changed = () if running else self._jobs.take_changed()
+        self._beacons.look(self._desired.beacons, now, running=running, changed=changed)
+
+    def _heal(self, wanted: ToAgent) -> None:
+        """Run what a beacon says is to be healed, unless it runs already."""
+        self._jobs.accept(healing_call(self._settings.id, wanted, time.time()))
+
     def _run_scheduled_jobs(self, now: float) -> None:
         self._schedule.look(self._desired.schedule, now)
         if now >= self._schedule.due_at:
@@ -345,6 +362,9 @@ class Agent:
             self._mine.receive()
         elif fd in self._facts.readers():
             self._facts.receive(fd)
+        elif fd in self._beacons.readers():
+            if self._beacons.receive(time.monotonic()):
+                self._send(self._keep_alive())
         else:
             self._jobs.receive(fd, lambda child, frame: self._files.ask(child, frame, time.monotonic()))
 
@@ -382,7 +402,12 @@ class Agent:
 
     def _keep_alive(self) -> KeepAlive:
         pending_triggers = tuple(sorted(self._triggers.pending_triggers()))[:MOST_PENDING_TRIGGERS]
-        return KeepAlive(held=self._desired.digest, running=self._jobs.running(), pending_triggers=pending_triggers)
+        return KeepAlive(
+            held=self._desired.digest,
+            running=self._jobs.running(),
+            pending_triggers=pending_triggers,
+            problems=self._beacons.problems,
+        )
 
 
 def main(config_dir: Path, log_level: str | None = None) -> int:

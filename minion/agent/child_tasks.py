@@ -64,18 +64,26 @@ class ChildTasks:
         """Collect the mine."""
         self._functions().call("mine.update")
 
+    def host_beacons(self, pipe: AgentPipe) -> None:
+        """Run the beacons, until the agent has gone."""
+        from minion.agent.beacon_ports import ports_of
+        from minion.beacons.host import BeaconHost
+
+        BeaconHost(ports_of(self._context()), pipe).run()
+
     def _functions(self) -> Modules:
         """The execution functions, where no states are run."""
+        return Modules(self._context())
+
+    def _context(self) -> Context:
         settings, document = self.settings, self.document
-        return Modules(
-            Context(
-                minion_id=settings.id,
-                options=settings.options,
-                opts=salt_opts(settings),
-                make_grains=self.grains,
-                make_pillar=lambda: read_document(document).desired.pillar if document.exists() else {},
-                cachedir=str(settings.cachedir),
-            )
+        return Context(
+            minion_id=settings.id,
+            options=settings.options,
+            opts=salt_opts(settings),
+            make_grains=self.grains,
+            make_pillar=lambda: read_document(document).desired.pillar if document.exists() else {},
+            cachedir=str(settings.cachedir),
         )
 
 

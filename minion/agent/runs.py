@@ -21,6 +21,7 @@ from pathlib import Path
 
 import msgspec
 
+from minion.agent.changed_paths import changed_paths, runs_states
 from minion.machine.file_locks import lock_holder
 from minion.processes import Child, installs_packages, kill_tree
 from minion.spool.desired_state import DesiredState
@@ -101,6 +102,7 @@ class RunJobs:
         self._ports = ports
         self._jobs: dict[str, RunJob] = {}
         self._waiting_for_document: dict[str, Run | Preview] = {}
+        self._changed: set[str] = set()
         for folder in self._unfinished():
             request = folder.request()
             log.info("event=run_found run_id=%s", request.run_id)
@@ -114,6 +116,15 @@ class RunJobs:
     def states_waiting(self) -> bool:
         """Whether a state run is in progress or waiting."""
         return any(not job.is_call for job in self._jobs.values())
+
+    def states_running(self) -> bool:
+        """Whether states run that change the machine."""
+        return any(job.child is not None and runs_states(job.request) for job in self._jobs.values())
+
+    def take_changed(self) -> tuple[str, ...]:
+        """Paths that runs have changed which have ended since the last time."""
+        changed, self._changed = tuple(sorted(self._changed)), set()
+        return changed
 
     def readers(self) -> list[int]:
         """Descriptors of the workers' sockets."""
@@ -280,6 +291,8 @@ class RunJobs:
         if job.timed_out and isinstance(job.request, Call):
             result = msgspec.structs.replace(result, outcome="error", error=_past_limit(job.request))
             job.folder.finish(result)
+        if runs_states(job.request):
+            self._changed.update(changed_paths(result))
         log.info("event=run_finished run_id=%s outcome=%s seconds=%.3f", result.run_id, result.outcome, result.seconds)
         self._add(result, job.folder)
 

@@ -63,7 +63,7 @@ class LocalMinion:
             way = f"start `saltern minion`, or send it by `saltern run {self.settings.id} event.send {tag}`"
             return f"no agent runs on this machine with the cache {self.settings.cachedir}; {way}"
         try:
-            queue.add(tag, data)
+            queue.add((tag, data))
         except EventNotQueued as error:
             return str(error)
         return ""

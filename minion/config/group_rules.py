@@ -12,6 +12,7 @@ from typing import Annotated, Any, TypeAlias
 from extmods.folders import ModuleFolders
 from minion.config.files import BadMinionSettings
 from minion.config.groups import (
+    BeaconOptions,
     GrainsOptions,
     MineOptions,
     MinionOptions,
@@ -155,6 +156,9 @@ def read_groups(options: Mapping[str, Option], faults: list[Fault]) -> MinionOpt
         options, {option: TextOrTexts for option in options if is_custom_status(option)}, faults
     ):
         made["status"] = StatusOptions(custom={option.split(".")[1]: keys for option, keys in custom.items()})
+    if (beacons := options.get("beacons")) is not None:
+        inner = {"/".join(map(str, inside)): place for inside, place in beacons.inner.items()}
+        made["beacons"] = BeaconOptions(own=beacons.value, places={**inner, "": beacons.place})
     return MinionOptions(**made)
 
 

@@ -108,6 +108,15 @@ class ScheduleOptions(NamedTuple):
     jobs: Mapping[Any, Any] = _NONE
 
 
+class BeaconOptions(NamedTuple):
+    """What the minion watches."""
+
+    own: Any = None
+    """The option `beacons` as it is written; whether it is right the beacons' own process says."""
+    places: Mapping[str, str] = _NONE
+    """Keys of what is in it, joined by slashes -> `file:line`; of an empty one that of the option."""
+
+
 class PillarOptions(NamedTuple):
     """How functions read the pillar."""
 
@@ -131,6 +140,7 @@ class MinionOptions(NamedTuple):
     mine: MineOptions = MineOptions()
     returners: ReturnOptions = ReturnOptions()
     schedule: ScheduleOptions = ScheduleOptions()
+    beacons: BeaconOptions = BeaconOptions()
     pillar: PillarOptions = PillarOptions()
     status: StatusOptions = StatusOptions()
     modules: ModuleFolders = ModuleFolders()

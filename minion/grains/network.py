@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from minion.grains.files import read
-from minion.grains.netlink import Interface, interfaces
+from minion.machine.netlink import Interface, interfaces
 
 Grains = dict[str, Any]
 

@@ -51,6 +51,7 @@ class DesiredState:
         self.modules: Mapping[str, str] = {}
         self.schedule: Any = None
         self.mine_functions: Any = None
+        self.beacons: Any = None
         try:
             held = read_document(self.path)
         except FileNotFoundError:
@@ -94,6 +95,7 @@ class DesiredState:
         self.modules = held.desired.modules
         self.schedule = held.desired.pillar.get("schedule")
         self.mine_functions = held.desired.pillar.get("mine_functions")
+        self.beacons = held.desired.pillar.get("beacons")
 
 
 def read_document(path: Path) -> HeldDocument:

@@ -17,7 +17,7 @@ import os
 import secrets
 import stat
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -71,16 +71,16 @@ class EventQueue:
         self._dropped = self._folder / "dropped"
         self._minion_id = minion_id
 
-    def add(self, tag: str, data: Mapping[str, Any]) -> None:
-        """Put an event on disk and wake the agent. EventNotQueued when it is too large, or there is no room.
+    def add(self, *events: tuple[str, Mapping[str, Any]]) -> None:
+        """Put events, tags and data, on disk and wake the agent. EventNotQueued when one is too large, or has no room.
 
-        An event for which there is no room is counted; the next one that has room is preceded by one that says so.
+        Events for which there is no room are counted; the next that has room is preceded by one that says so.
         """
-        body = _packed(tag, data)
+        bodies = [_packed(tag, data) for tag, data in events]
         try:
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             with self._locked():
-                self._append_after_dropped(body)
+                self._append_after_dropped(bodies)
         except OSError as error:
             raise EventNotQueued(f"it cannot be put on disk: {error}") from error
         self._wake()
@@ -95,12 +95,12 @@ class EventQueue:
         """Whether an agent sends what is added."""
         return self._wake()
 
-    def _append_after_dropped(self, body: bytes) -> None:
+    def _append_after_dropped(self, bodies: Sequence[bytes]) -> None:
         fd = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
         try:
             size = os.fstat(fd).st_size
-            if size + len(body) > MOST_QUEUE_BYTES:
-                self._dropped.write_text(str(self._count() + 1))
+            if size + sum(map(len, bodies)) > MOST_QUEUE_BYTES:
+                self._dropped.write_text(str(self._count() + len(bodies)))
                 raise EventNotQueued(
                     f"{MOST_QUEUE_BYTES} bytes of events wait for the controller, and that is the most"
                 )
@@ -108,7 +108,7 @@ class EventQueue:
             if dropped := self._count():
                 told = {"id": self._minion_id, "count": dropped}
                 new += _record(_packed(f"saltern/minion/{self._minion_id}/events_dropped", told))
-            _append(fd, size, new + _record(body))
+            _append(fd, size, new + b"".join(map(_record, bodies)))
             self._dropped.unlink(missing_ok=True)
         finally:
             os.close(fd)

@@ -18,7 +18,7 @@ def test_every_field_of_a_group_is_set_by_an_option() -> None:
     for group, (make, rules) in GROUPS.items():
         assert type(getattr(DEFAULT_OPTIONS, group)) is make
         assert {field for field, _ in rules.values()} == {*make._fields} - {"state_output"}
-    assert {*GROUPS, "status"} == {*DEFAULT_OPTIONS._fields}
+    assert {*GROUPS, "beacons", "status"} == {*DEFAULT_OPTIONS._fields}
 
 
 def test_nothing_is_the_defaults() -> None:

@@ -17,13 +17,13 @@ from minion.config.settings import load_settings
 from minion.grains import collect, network
 from minion.grains.freebsd import freebsd_grains_of, parse_values
 from minion.grains.hardware import devicetree, gpu_of, parse_cpuinfo, parse_meminfo
-from minion.grains.netlink import Interface, parse_links, with_addresses
 from minion.grains.network import in_time, parse_resolv_conf, parse_route4, parse_route6
 from minion.grains.osrelease import os_grains_of, parse
 from minion.grains.process import identity_grains
 from minion.grains.storage import parse_mdstat, parse_volumes
 from minion.grains.system import init_of, parse_kernel_parameters, parse_systemctl_version, selinux_of
 from minion.grains.virtual import Signs, virtual_of
+from minion.machine.netlink import Interface, parse_links, with_addresses
 
 SYSTEMS: dict[str, Any] = json.loads((Path(__file__).parent / "recorded/os-releases.json").read_text())
 """Name -> an os-release file, and the grains that Salt makes of it."""

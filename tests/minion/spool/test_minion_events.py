@@ -30,7 +30,7 @@ def test_events_are_there_until_they_are_acknowledged(tmp_path, queue):
     outbox = MinionEventsOutbox(tmp_path)
     assert outbox.next_due(1.0) == float("inf")
     for number in range(3):
-        queue.add(f"a/{number}", {"n": number})
+        queue.add((f"a/{number}", {"n": number}))
     assert outbox.next_due(1.0) == 1.0
     message = outbox.due(0.0)
     assert (message.first, message.end) == (0, 3)
@@ -49,7 +49,7 @@ def test_the_agent_is_woken_and_known_to_be_there(tmp_path, queue):
     assert not queue.has_agent()
     outbox = MinionEventsOutbox(tmp_path)
     assert queue.has_agent()
-    queue.add("a", {})
+    queue.add(("a", {}))
     outbox.woken()
     with pytest.raises(BlockingIOError):
         os.read(outbox.fd, 1)
@@ -61,7 +61,7 @@ def test_what_was_acknowledged_makes_room_under_another_stream(tmp_path, queue, 
     monkeypatch.setattr(minion_events, "_COMPACTED_FROM", 1)
     outbox = MinionEventsOutbox(tmp_path)
     for number in range(3):
-        queue.add(f"a/{number}", {})
+        queue.add((f"a/{number}", {}))
     before = outbox.due(0.0).stream
     acknowledge(outbox, 2)
     message = outbox.due(0.0)
@@ -71,17 +71,17 @@ def test_what_was_acknowledged_makes_room_under_another_stream(tmp_path, queue, 
 
 def test_what_has_no_room_is_counted_and_told(tmp_path, queue, monkeypatch):
     outbox = MinionEventsOutbox(tmp_path)
-    queue.add("a/0", {"x": "x" * 500})
+    queue.add(("a/0", {"x": "x" * 500}))
     with monkeypatch.context() as small:
         small.setattr(minion_events, "MOST_QUEUE_BYTES", 600)
         for _ in range(4):
             with pytest.raises(EventNotQueued, match="that is the most"):
-                queue.add("a/1", {"x": "x" * 500})
+                queue.add(("a/1", {"x": "x" * 500}))
     queue.count_dropped(2)
-    queue.add("a/2", {})
+    queue.add(("a/2", {}))
     assert tags(outbox) == ["a/0", "saltern/minion/web1/events_dropped", "a/2"]
     assert outbox.due(0.0).events[1][1] == {"id": "web1", "count": 6}
-    queue.add("a/3", {})
+    queue.add(("a/3", {}))
     assert tags(outbox)[3:] == ["a/3"]
 
 
@@ -95,25 +95,25 @@ def test_what_has_no_room_is_counted_and_told(tmp_path, queue, monkeypatch):
 )
 def test_what_cannot_be_sent_is_refused_with_the_reason(queue, tag, data, why):
     if not why:
-        queue.add(tag, data)
+        queue.add((tag, data))
         return
     with pytest.raises(EventNotQueued, match=why):
-        queue.add(tag, data)
+        queue.add((tag, data))
 
 
 def test_a_record_that_a_crash_cut_off_costs_no_other(tmp_path, queue):
-    queue.add("a/0", {})
+    queue.add(("a/0", {}))
     path = tmp_path / "events/queue"
     path.write_bytes(path.read_bytes() + b"\0\0\0\x20torn")
     outbox = MinionEventsOutbox(tmp_path)
-    queue.add("a/1", {})
+    queue.add(("a/1", {}))
     assert tags(outbox) == ["a/0", "a/1"]
 
 
 def test_many_events_come_in_several_messages(tmp_path, queue):
     outbox = MinionEventsOutbox(tmp_path)
     for number in range(6):
-        queue.add(f"a/{number}", {"x": "x" * 50_000})
+        queue.add((f"a/{number}", {"x": "x" * 50_000}))
     seen = []
     while (message := outbox.due(0.0)) is not None:
         assert len(message.events) <= 3

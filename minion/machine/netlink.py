@@ -1,7 +1,7 @@
 """The network interfaces with their addresses, asked of the kernel over rtnetlink(7).
 
-Called by `minion.grains.network`. A library for it costs more time to load than all other grains take; systems without
-netlink (FreeBSD) are left to psutil.
+Called by `minion.grains.network` and the beacon `network_settings`. A library for it costs more time to load than all
+other grains take; systems without netlink (FreeBSD) are left to psutil.
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ _DUMP = 0x301
 """NLM_F_REQUEST and NLM_F_DUMP."""
 _LINK_ADDRESS, _LINK_NAME = 1, 3
 _ADDRESS, _LOCAL = 1, 2
+_CHANGES = 0x1 | 0x10 | 0x100
+"""RTMGRP_LINK, RTMGRP_IPV4_IFADDR and RTMGRP_IPV6_IFADDR."""
 _HEADER = struct.Struct("=IHHII")
 _ATTRIBUTE = struct.Struct("=HH")
 _LINK_HEAD, _ADDRESS_HEAD = 16, 8
@@ -40,6 +42,17 @@ def interfaces() -> dict[str, Interface]:
         asked.settimeout(2.0)
         links = parse_links(_dump(asked, _GET_LINK))
         return with_addresses(links, _dump(asked, _GET_ADDRESS))
+
+
+def changes() -> socket.socket:
+    """A socket that is readable when a link or an address has changed. Raises OSError."""
+    told = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW | socket.SOCK_CLOEXEC | socket.SOCK_NONBLOCK, 0)
+    try:
+        told.bind((0, _CHANGES))
+    except BaseException:
+        told.close()
+        raise
+    return told
 
 
 def parse_links(data: bytes) -> dict[int, tuple[str, Interface]]:
