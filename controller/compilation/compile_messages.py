@@ -15,11 +15,25 @@ import msgspec
 from controller.compilation.compile_rpc import NO_CAPABILITIES, Capabilities
 from controller.config.sections import PortOptions
 from highstate.compile_options import CompileOptions
-from highstate.types import Files, Minion, Problem
+from highstate.types import Chunk, Files, Minion, Problem, Value
 from wire.messages import FactAnswer, FactQuery
 
 _FEW = msgspec.Meta(max_length=65_536)
 """Entries of a list in an answer, which is looked at before they are made: small ones take many times their bytes."""
+MOST_RENDERED = 512 * 1024
+"""Characters of the texts that are rendered for one minion in a preview."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RenderQuestion:
+    """What of a document is to be rendered, so that a preview can show it."""
+
+    pillar: Mapping[str, Value]
+    """That of the document."""
+    chunks: Mapping[str, Chunk]
+    """By key in the document."""
+    pillar_keys: tuple[tuple[Value, ...], ...] = ()
+    """Paths of keys of which is asked whether they were read for a chunk."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,6 +61,8 @@ class CompileRequest:
     """Part of the minions that are compiled once more without the memo, to be compared; one of a request at most."""
     dummies: bool = False
     """Whether dummies stand for all secrets, and nothing is told of the fleet: what strangers wrote."""
+    rendering: Mapping[str, RenderQuestion] = field(default_factory=dict, repr=False)
+    """Minion -> what is rendered for it; then nothing is compiled for it."""
     ends_process: bool = False
     """Whether the process ends after it: what a tree's Python leaves there must not meet another tree."""
 
@@ -61,6 +77,29 @@ class FileRead(msgspec.Struct, frozen=True, array_like=True):
     saltenv: str
     path: str
     digest: str
+
+
+class RenderedFile(msgspec.Struct, frozen=True, kw_only=True):
+    """A text that a state makes of a template, of pillar or of grains (`highstate.compile.content.SourceText`)."""
+
+    name: str
+    source: str = ""
+    text: str | None = None
+    """None where the minion alone can render it, and where it is too large to be told."""
+    size: int = -1
+    """Characters; -1 where the minion alone can render it."""
+    live: Annotated[tuple[str, ...], _FEW] = ()
+
+
+class RenderedState(msgspec.Struct, frozen=True, kw_only=True):
+    """What one state of a `RenderQuestion` makes."""
+
+    key: str
+    digest: str = ""
+    """Of its content; the texts are those of the document where it has the same one."""
+    files: Annotated[tuple[RenderedFile, ...], _FEW] = ()
+    pillar: Annotated[tuple[str, ...], _FEW] = ()
+    """Those of the question's pillar keys that were read for it, as `pillar.get` takes them."""
 
 
 class CompiledMinion(msgspec.Struct, frozen=True, kw_only=True, tag="compiled"):
@@ -89,6 +128,8 @@ class CompiledMinion(msgspec.Struct, frozen=True, kw_only=True, tag="compiled"):
     warnings: Annotated[tuple[Problem, ...], _FEW] = ()
     volatile: Annotated[tuple[str, ...], _FEW] = ()
     """What else than trees and grains it stands on; see `Compiled.volatile`."""
+    rendered: Annotated[tuple[RenderedState, ...], _FEW] = ()
+    """Answer to a `RenderQuestion`."""
     states: int = 0
     """How many states the document has."""
     seconds: float = 0.0

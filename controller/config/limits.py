@@ -63,6 +63,12 @@ class PreviewLimits:
     """Seconds until that process ends when nothing is previewed."""
     document_bytes: LimitCount = 64 * 1024 * 1024
     """Bytes of the documents that one preview holds for test runs; the minions of the others are not tested."""
+    change_bytes: LimitCount = 32 * 1024 * 1024
+    """Bytes of what changes on all minions, equal changes counted once; of the others the states alone are named."""
+    minion_change_bytes: LimitCount = 1024 * 1024
+    """Bytes of what changes on one minion; of further states the names are shown, and beyond twice as much nothing."""
+    rendered: LimitCount = 2_000
+    """States of each side whose templates are rendered to show what changes in their files."""
     policy_bytes: LimitCount = 64 * 1024
     """Bytes of the `saltern.yaml` of a tree that is previewed; instead of a larger one, the live policy holds."""
 

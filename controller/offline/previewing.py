@@ -8,10 +8,11 @@ the object database of the working copy, in which nothing is changed; folders ou
 from __future__ import annotations
 
 import os
+import pickle
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -21,12 +22,15 @@ import pygit2
 
 from controller.compilation.compile_messages import CompiledMinion, CompileRequest
 from controller.compilation.compile_worker import WorkerState, answer
+from controller.config.limits import PreviewLimits
 from controller.observe.redactor import Redactor
 from controller.offline.isolation import Isolated, Lost
 from controller.offline.tree_policy import with_policy
 from controller.offline.trees import snapshot_of
 from controller.preview.base_side import BaseSide
 from controller.preview.comparison import Comparer, Comparison
+from controller.preview.contents.rendered_texts import RenderedTexts
+from controller.preview.contents.sides import rendering
 from controller.preview.origins import Origins
 from controller.preview.reporting import Known, completed
 from controller.preview.repository_places import RepositoryPlaces
@@ -106,7 +110,7 @@ def preview_locally(asked: LocalPreview, now: float, progress: Callable[[int, in
         Store(f"sqlite:///{folder}/store.sqlite") as store,
     ):
         redactor = Redactor(store, os.urandom(32).hex())
-        _compare(asked, sides, Comparer(redactor, threading.Event(), 0), found, progress)
+        _compare(asked, sides, Comparer.of(redactor, threading.Event(), PreviewLimits(), live=False), found, progress)
     base, head = sides
     report = PreviewReport(
         made_at=now,
@@ -210,19 +214,20 @@ def _compare(
             progress(start, len(names))
             some = names[start : start + _TOGETHER]
             comparer.add(found, *_compiled(isolated, alone, some), sources)
+            comparer.add_rendered(found, *_rendered(isolated, comparer.texts))
     progress(len(names), len(names))
 
 
 def _compiled(isolated: Isolated, alone: Isolated, minions: Sequence[str]) -> tuple[Any, Any]:
     """Both sides of some minions; where these have no end together, each by itself."""
     try:
-        bases, heads = _SIDES.decode(isolated.ask(msgspec.msgpack.encode(minions)))
+        bases, heads = _SIDES.decode(isolated.ask(pickle.dumps(list(minions))))
         return bases, heads
     except Lost:
         bases, heads = [], []
     for minion in minions:
         try:
-            one = _SIDES.decode(alone.ask(msgspec.msgpack.encode([minion])))
+            one = _SIDES.decode(alone.ask(pickle.dumps([minion])))
         except Lost as lost:
             problem = Problem(message=f"there is no result: {lost}", pos=Pos(file="top.sls", stage=Stage.COMPILE))
             one = [[CompiledMinion(minion_id=minion, errors=(problem,))]] * 2
@@ -231,16 +236,31 @@ def _compiled(isolated: Isolated, alone: Isolated, minions: Sequence[str]) -> tu
     return bases, heads
 
 
+def _rendered(isolated: Isolated, texts: RenderedTexts) -> tuple[Any, Any]:
+    """What templates write on both sides; nothing where that has no end."""
+    questions = texts.questions()
+    try:
+        base, head = _SIDES.decode(isolated.ask(pickle.dumps(questions))) if any(questions) else ([], [])
+        return base, head
+    except Lost:
+        return [], []
+
+
 def _worker(asked: LocalPreview, sides: tuple[_Side, _Side]) -> Callable[[bytes], bytes]:
     state = WorkerState()
     requests = [_request(asked, side) for side in sides]
 
+    def minions(names: Iterable[str]) -> tuple[Minion, ...]:
+        return tuple(Minion(id=name, grains={"id": name, **asked.grains[name]}) for name in names)
+
     def work(payload: bytes) -> bytes:
-        minions = tuple(
-            Minion(id=name, grains={"id": name, **asked.grains[name]})
-            for name in msgspec.msgpack.decode(payload, type=list[str])
-        )
-        return msgspec.msgpack.encode([list(answer(replace(each, minions=minions), state)) for each in requests])
+        given = pickle.loads(payload)  # noqa: S301 - from the process that forked this one
+        if isinstance(given, list):
+            some = minions(given)
+            return msgspec.msgpack.encode([list(answer(replace(each, minions=some), state)) for each in requests])
+        sides = zip(requests, given, strict=True)
+        asks = [rendering(replace(each, minions=minions(questions)), questions) for each, questions in sides]
+        return msgspec.msgpack.encode([list(answer(each, state)) for each in asks])
 
     return work
 

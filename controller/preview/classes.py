@@ -10,11 +10,12 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import msgspec
+from msgspec import structs
 
 from controller.preview.folding import Fleet, folded
 from controller.preview.holes import Holes, OwnGrains, hole_of
@@ -48,6 +49,26 @@ def change_classes(
         groups.setdefault((variant.texts.shape, variant.texts.names), []).append(variant)
     found = [_change_class(group, own, fleet) for group in _by_own_names(groups, own)]
     return tuple(sorted(found, key=lambda each: (-len(each.minions), each.minions)))
+
+
+def noted(classes: Sequence[ChangeClass], whole: Mapping[str, str], cut: Container[str]) -> tuple[ChangeClass, ...]:
+    """The classes, with why states are missing.
+
+    Args:
+        classes: all.
+        whole: minion -> why a merge runs all of its states.
+        cut: minions of which states that change are left out.
+    """
+    return tuple(structs.replace(each, note=_note(each, whole, cut)) for each in classes)
+
+
+def _note(each: ChangeClass, whole: Mapping[str, str], cut: Container[str]) -> str:
+    if any(minion in cut for minion in each.minions):
+        return "more states change here than a preview shows" if each.resources else "too much changes to be shown here"
+    if each.resources:
+        return ""
+    reasons = ", ".join(dict.fromkeys(whole[minion] for minion in each.minions if minion in whole))
+    return "no state is another; all of them are run again" + (f": {reasons}" if reasons else "")
 
 
 def _variants(changes: Mapping[str, tuple[ResourceChange, ...]]) -> Iterator[_Variant]:

@@ -6,6 +6,7 @@ it. Everything here stops when the asker has gone.
 
 from __future__ import annotations
 
+import hashlib
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,11 +17,13 @@ import msgspec
 from controller.compilation.answer_redaction import redact_answer
 from controller.compilation.compile_messages import CompiledMinion
 from controller.compilation.recorded_facts import NO_ANSWER
+from controller.config.limits import PreviewLimits
 from controller.observe.redactor import Redactor
 from controller.preview.base_side import BaseSide, MergePlan, merge_plan
 from controller.preview.certainty import doubts_of_plan, with_doubts, with_uncertain
+from controller.preview.contents.rendered_texts import RenderedTexts
 from controller.preview.document_reader import DocumentReader
-from controller.preview.resources import resources_of
+from controller.preview.resources import resources_of, without_texts
 from controller.preview.service_acts import ServiceAct, service_acts
 from controller.preview.timing import alters_grains
 from controller.reconcile.emptied import emptied_warning
@@ -74,6 +77,16 @@ class Comparison:
     side: BaseSide
     document_bytes: int = 0
     """Of the documents in `tests`."""
+    change_bytes: int = 0
+    """Of the changes, each distinct one once."""
+    shortened: int = 0
+    """Minions whose changes are not shown in full."""
+    cut: set[str] = field(default_factory=set)
+    """Minions of which states that change are left out."""
+    added: list[str] = field(default_factory=list)
+    """Minions whose changes were found last, until `keep`."""
+    distinct: dict[bytes, tuple[ResourceChange, ...]] = field(default_factory=dict)
+    """Digest -> the change: many minions have the same one, and it is held once."""
     changes: dict[str, tuple[ResourceChange, ...]] = field(default_factory=dict)
     """Minion -> what the head changes there."""
     acts: dict[str, tuple[ServiceAct, ...]] = field(default_factory=dict)
@@ -93,6 +106,25 @@ class Comparison:
     second_runs: set[str] = field(default_factory=set)
     """Minions on which the run changes what the next compile reads."""
 
+    def keep(self, minion: str, limits: PreviewLimits) -> None:
+        """Settle what is held of a minion's changes: all, the names of the states, or nothing."""
+        resources = self.changes[minion]
+        digest, size = _digest_and_size(resources)
+        same = self.distinct.get(digest)
+        if same is None and self.change_bytes + size > limits.change_bytes:
+            self.shortened += 1
+            resources = tuple(map(without_texts, resources))
+            digest, size = _digest_and_size(resources)
+            same = self.distinct.get(digest)
+            if same is None and self.change_bytes + size > limits.change_bytes * 5 // 4:
+                self.cut.add(minion)
+                self.changes[minion] = ()
+                return
+        if same is None:
+            same = self.distinct[digest] = resources
+            self.change_bytes += size
+        self.changes[minion] = same
+
     @property
     def unchanged(self) -> int:
         """Minions that compile and for which nothing changes."""
@@ -106,13 +138,21 @@ class Comparer:
     Args:
         redactor: takes secrets out of what is shown.
         gone: set when the asker has gone; then `AskerGone` is raised.
-        max_document_bytes: of the documents that are kept for test runs.
+        limits: of what is kept.
+        live: whether test runs follow, for which documents are kept.
     """
 
     redactor: Redactor
     gone: threading.Event
-    max_document_bytes: int
+    limits: PreviewLimits
+    live: bool
     documents: DocumentReader = field(default_factory=DocumentReader)
+    texts: RenderedTexts = field(default_factory=RenderedTexts)
+
+    @classmethod
+    def of(cls, redactor: Redactor, gone: threading.Event, limits: PreviewLimits, *, live: bool) -> Comparer:
+        """One for a preview."""
+        return cls(redactor, gone, limits, live, texts=RenderedTexts(limits.rendered))
 
     def add(
         self,
@@ -128,6 +168,20 @@ class Comparer:
             for each in (base, head):
                 self.redactor.add_for_preview(each.minion_id, each.secrets)
             self._add(found, redact_answer(base, self.redactor), redact_answer(head, self.redactor), sources)
+
+    def add_rendered(
+        self, found: Comparison, before: Sequence[CompiledMinion], after: Sequence[CompiledMinion]
+    ) -> None:
+        """End the comparison of the minions that were added last, with what `texts` had asked of both sides."""
+        self.texts.answered(before, after)
+        for minion in self.texts.noted:
+            if self.gone.is_set():
+                raise AskerGone
+            found.changes[minion] = self.texts.shown(minion, found.changes[minion], self.redactor.of(minion))
+        for minion in found.added:
+            found.keep(minion, self.limits)
+        found.added.clear()
+        self.texts.settle()
 
     def _states(self, base: CompiledMinion) -> int:
         """How many the base has; one that comes from the store does not say it."""
@@ -156,9 +210,16 @@ class Comparer:
         self, found: Comparison, head: CompiledMinion, new: Desired, merge: MergePlan, sources: SourceDifferences
     ) -> None:
         minion, keys, changes = head.minion_id, merge.keys, merge.shown
-        resources = resources_of(changes, self.redactor.of(minion), sources.between(merge.old, new))
+        resources = resources_of(
+            changes, self.redactor.of(minion), sources.between(merge.old, new), self.limits.minion_change_bytes
+        )
         doubts = doubts_of_plan({key: new.chunks[key] for key in keys}, lambda: followers(new.chunks, keys))
-        found.changes[minion] = with_doubts(resources, [each.key for each in changes.changes], doubts)
+        keys_shown = [each.key for each in changes.changes[: len(resources)]]
+        found.added.append(minion)
+        found.changes[minion] = with_doubts(resources, keys_shown, doubts)
+        if len(resources) < len(changes.changes):
+            found.cut.add(minion)
+        self.texts.note(minion, changes.changes[: len(resources)], merge.old, new)
         if acts := service_acts(changes, new.chunks):
             found.acts[minion] = acts
         if merge.whole:
@@ -167,7 +228,7 @@ class Comparer:
             found.released.add(minion)
         if any(alters_grains(key) for key in keys):
             found.second_runs.add(minion)
-        fits = found.document_bytes + len(head.document) <= self.max_document_bytes
+        fits = self.live and found.document_bytes + len(head.document) <= self.limits.document_bytes
         document = head.document if fits else b""
         found.document_bytes += len(document)
         found.tests[minion] = TestRun(digest=head.digest, document=document, keys=keys, **_base_of(merge))
@@ -199,6 +260,11 @@ class Comparer:
                     else DocumentPatch(base=base, patch=patch.diff(old, new))
                 )
         return patches
+
+
+def _digest_and_size(resources: tuple[ResourceChange, ...]) -> tuple[bytes, int]:
+    packed = msgspec.msgpack.encode(resources)
+    return hashlib.blake2b(packed, digest_size=16).digest(), len(packed)
 
 
 def _base_of(merge: MergePlan) -> dict[str, Any]:

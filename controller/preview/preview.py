@@ -10,7 +10,7 @@ import asyncio
 import contextlib
 import threading
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 from functools import partial
@@ -31,6 +31,8 @@ from controller.observe.run_text import requested
 from controller.preview.base_side import BaseSide, applied_side
 from controller.preview.batches import TOGETHER, batches_of
 from controller.preview.comparison import Comparer, Comparison, TestRun
+from controller.preview.contents.rendered_texts import RenderedTexts
+from controller.preview.contents.sides import rendered_sides
 from controller.preview.forecast import FleetGroup
 from controller.preview.live.drift_apart import drift_apart, in_doubt
 from controller.preview.live.live_facts import PreviewCompiles, with_facts
@@ -65,8 +67,9 @@ from wire.messages import Preview, RunResult
 
 _Args = ParamSpec("_Args")
 _Result = TypeVar("_Result")
-_Pair: TypeAlias = tuple[list[CompiledMinion], list[CompiledMinion]]
-"""Bases and heads of the same minions."""
+_Compiled: TypeAlias = list[CompiledMinion]
+_Pair: TypeAlias = tuple[_Compiled, _Compiled, Callable[[RenderedTexts], Awaitable[tuple[_Compiled, _Compiled]]]]
+"""Bases and heads of the same minions, and what renders texts of both."""
 
 TEST_SECONDS = 300.0
 """How long the connected minions are waited for."""
@@ -113,8 +116,8 @@ class Previews:
             raise ServiceError(
                 "conflict", f"{self.running} previews are being made", hint="try again when one of them has ended"
             )
-        kept = 0 if question.live == "none" else self.limits.document_bytes
-        comparer = Comparer(self.redactor, threading.Event(), kept)
+        live = question.live != "none" and not question.restricted
+        comparer = Comparer.of(self.redactor, threading.Event(), self.limits, live=live)
         self.running += 1
         try:
             async with contextlib.aclosing(self._items(comparer, question, user)) as items:
@@ -204,10 +207,13 @@ class Previews:
         )
         done = 0
         async with contextlib.aclosing(pairs):
-            async for bases, heads in pairs:
+            async for bases, heads, render in pairs:
                 yield done
                 await self._in_thread(comparer.add, found, bases, heads, sources)
+                await self._in_thread(comparer.add_rendered, found, *await render(comparer.texts))
                 done += len(heads)
+        if found.shortened or found.cut:
+            self.on_refusal("change-bytes")
 
     async def _compiled(
         self,
@@ -229,7 +235,8 @@ class Previews:
                 for trees, each in zip(sides, policies, strict=True)
             )
             bases = await self._bases(old, scope, budget, live=live)
-            return bases, await self.compiles.compile(new, budget, ask=live)
+            heads = await self.compiles.compile(new, budget, ask=live)
+            return bases, heads, partial(rendered_sides, self.compiles, (old, new), budget)
 
         async with contextlib.aclosing(one_ahead(partial(both, batch) for batch in batches)) as pairs:
             async for pair in pairs:

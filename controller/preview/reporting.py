@@ -12,12 +12,13 @@ from typing import Any
 from msgspec import structs
 
 from controller.preview.capabilities import capabilities
-from controller.preview.classes import change_classes, error_classes
+from controller.preview.classes import change_classes, error_classes, noted
 from controller.preview.comparison import Comparison
+from controller.preview.contents.pillar_keys import PillarOrigins
 from controller.preview.folding import Fleet
 from controller.preview.forecast import FleetGroup, groups_of, restarts
 from controller.preview.origins import Origins
-from controller.preview.violations import changed_rules, violations
+from controller.preview.violations import changed_rules, unchecked, violations
 from controller.reconcile.policy import PreviewPolicy
 from controller.schema.reports import PreviewReport
 from highstate.types import Files
@@ -51,7 +52,8 @@ def completed(
         pillars: the pillar of the base and of the head.
     """
     fleet = Fleet.of(known.grains)
-    classes = origins.located(change_classes(found.changes, known.grains, fleet))
+    classes = noted(origins.located(change_classes(found.changes, known.grains, fleet)), found.whole, found.cut)
+    classes = PillarOrigins(*pillars, origins.commits).located(classes)
     groups = (*known.nodegroups, *groups_of(known.grains, policies[0].group_grains))
     services = restarts(found.acts, groups, fleet)
     place_of = origins.places.of_problem
@@ -66,6 +68,18 @@ def completed(
         warned=error_classes(found.warned, fleet, place_of),
         restarts=services,
         capabilities=capabilities([(origins.before, origins.after), pillars], classes),
-        violations=violations(policies[0], classes, services),
-        problems=(*report.problems, *changed_rules(*policies)),
+        violations=(*violations(policies[0], classes, services), *unchecked(policies[0], len(found.cut))),
+        problems=(*report.problems, *changed_rules(*policies), *_cut(found)),
     )
+
+
+def _cut(found: Comparison) -> tuple[str, ...]:
+    """What the report does not show because there is too much of it."""
+    texts = []
+    if found.shortened:
+        names = f"of {found.shortened} minions the states alone are named, without what changes in them"
+        texts.append(f"The changes are too large to be shown whole: {names} (limits: preview: change_bytes)")
+    if found.cut:
+        left_out = f"of {len(found.cut)} minions not all states that change are shown"
+        texts.append(f"Too much changes: {left_out} (limits: preview: change_bytes, minion_change_bytes)")
+    return tuple(texts)

@@ -59,6 +59,19 @@ def _whole_groups(policy: PreviewPolicy, restarts: Sequence[ServiceRestart]) -> 
             yield Violation(rule="previews.whole_group", message=text, approvable=True)
 
 
+def unchecked(policy: PreviewPolicy, minions: int) -> tuple[Violation, ...]:
+    """That rules about states cannot be checked, as states are left out of the report.
+
+    Args:
+        policy: of the base.
+        minions: of which states are left out.
+    """
+    rules = ["previews.forbid"] if policy.forbid else []
+    rules += ["previews.irreversible"] if policy.irreversible == "approve" else []
+    text = f"cannot be checked: more states change on {_counted(minions, 'minion')} than a preview looks at"
+    return tuple(Violation(rule=rule, message=text) for rule in rules if minions)
+
+
 def changed_rules(base: PreviewPolicy, head: PreviewPolicy) -> tuple[str, ...]:
     """What the head would change in these rules, a text each: it holds from the merge on."""
     texts = []

@@ -158,6 +158,15 @@ def _fields(old: Chunk, new: Chunk) -> tuple[FieldChange, ...]:
     return tuple(changes)
 
 
+def own_arguments(chunk: Chunk) -> dict[str, Value]:
+    """What a state is told to make: its arguments but requisites, and where it stands."""
+    return {
+        name: value
+        for name, value in chunk.arguments.items()
+        if name not in _NOT_SEMANTIC and name not in _LINKS and not name.startswith("__")
+    }
+
+
 def _links(chunks: Mapping[str, Chunk]) -> Iterator[_Link]:
     index = Index(chunks)
     for key, chunk in chunks.items():

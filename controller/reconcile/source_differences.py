@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TypeAlias
 
-from controller.reconcile.plan import ChunkChange
+from controller.reconcile.plan import ChangeKind, ChunkChange
 from gitfs.tree.snapshot import BlobStart
 from highstate.content_arguments import ContentSource, urls_in
 from highstate.desired import Desired
@@ -68,6 +68,8 @@ class SourceDifferences:
         self, before: Mapping[str, Mapping[str, str]], after: Mapping[str, Mapping[str, str]], change: ChunkChange
     ) -> tuple[str, ...]:
         chunk = change.chunk
+        before = {} if change.kind is ChangeKind.ADDED else before
+        after = {} if change.kind is ChangeKind.REMOVED else after
         old_arguments = {**chunk.arguments, **{each.name: each.old for each in change.fields}}
         old, new = _sources(chunk, old_arguments, before), _sources(chunk, chunk.arguments, after)
         pairs = [(old.get(place), new.get(place)) for place in dict.fromkeys((*old, *new))]
@@ -98,6 +100,14 @@ class SourceDifferences:
         if lines[0] is None or lines[1] is None:
             return f"{name} differs ({sizes}; too large to be compared here)"
         return _unified(lines[0], lines[1], "/dev/null" if old is None else _name(old), _name(new) if new else "")
+
+
+def text_difference(old: str, new: str, old_name: str, new_name: str) -> str:
+    """Two texts in the form of `diff -u`, or a remark where that is too much; names as in its head."""
+    lines = old.splitlines(), new.splitlines()
+    if max(map(len, lines)) > _MOST_LINES or max(len(old), len(new)) > _MOST_BYTES:
+        return f"{len(old)} -> {len(new)} characters; too large to be compared here"
+    return _unified(*lines, old_name, new_name)
 
 
 def _unified(old: list[str], new: list[str], old_name: str, new_name: str) -> str:

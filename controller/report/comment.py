@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 
 import msgspec
 
-from controller.report import sections
+from controller.report import changes, details, failures, summary
 from controller.report.blocks import Fold, Link, Paragraph, Piece, Quoted, ReportBlock, Strong
 from controller.report.markdown import render
 from controller.report.marker import Marker, marker_line, marker_of
@@ -24,7 +24,7 @@ from controller.schema.reports import ChangeClass, MergeOutcome, PreviewReport, 
 
 MINIMUM_BUDGET = 20_000
 """Characters in which every report fits: its headline, its failures at least counted, and the link."""
-_CONTEXTS = (CONTEXT, 1, 0, sections.NAMES_ONLY)
+_CONTEXTS = (CONTEXT, 1, 0, changes.NAMES_ONLY)
 """Lines around changes, rung by rung."""
 _ROWS = (20, 10, 5, 0)
 """Of the table."""
@@ -137,13 +137,14 @@ def _parts(report: PreviewReport, options: CommentOptions, budget: int) -> _Part
     room = budget - len(marker_line(marker(report), html=html)) - 2
     parts = _first(report, options, room)
     room -= len(parts.body()) + 2
+    room -= len(_footer(report, options, cut=True)) - len(parts.footer)  # it may become the longer one
     for rows in _ROWS:
-        parts.table = render(sections.class_table(report, rows), html=html)
+        parts.table = render(summary.class_table(report, rows), html=html)
         if len(parts.table) + 2 <= room:
             break
     room -= len(parts.table) + 2
     found, left_out = [], False
-    for _, blocks in sections.details(report):
+    for _, blocks in details.details(report):
         text = render(blocks, html=html)
         if len(text) + 2 <= room // _SHARE:
             found.append(text)
@@ -166,16 +167,16 @@ def _first(report: PreviewReport, options: CommentOptions, room: int) -> _Parts:
         return render(blocks, html=options.html)
 
     parts = _Parts(
-        title=text([sections.title(report)]),
-        summary=text(sections.summary(report)),
-        alerts=text(sections.alerts(report)),
-        outcome=text(sections.outcome(report, options.merged)) if options.merged is not None else "",
+        title=text([summary.title(report)]),
+        summary=text(summary.summary(report)),
+        alerts=text(summary.alerts(report)),
+        outcome=text(details.outcome(report, options.merged)) if options.merged is not None else "",
         failures="",
         footer=_footer(report, options, cut=True),  # the longer one, whose room is kept
     )
-    hows: tuple[sections.Failures, ...] = ("whole", "first lines", "counted")
+    hows: tuple[failures.Failures, ...] = ("whole", "first lines", "counted")
     for how in hows:
-        blocks = [*sections.failures(report, how), *sections.failed_test_runs(report)]
+        blocks = [*failures.failures(report, how), *failures.failed_test_runs(report)]
         parts.failures = text(blocks)
         if len(parts.body()) <= room:
             parts.footer = _footer(report, options, cut=how != "whole")
@@ -215,7 +216,8 @@ _RAW = 8
 
 
 def _raw_size(change: ResourceChange) -> int:
-    return sum(len(each.text) for each in change.files)
+    of_fields = sum(len(str(value)) for each in change.fields for value in (each.old, each.new))
+    return of_fields + sum(len(each.text) for each in change.files)
 
 
 @dataclass(slots=True)
@@ -269,10 +271,10 @@ class _Folds:
     def _fold(self, number: int, each: ChangeClass) -> _Fold:
         shown = each.resources[:_MOST_RESOURCES]
         self.reduced |= len(shown) < len(each.resources)
-        head = Fold(sections.class_title(number, each), (*sections.class_head(each), Paragraph((_HERE,))))
+        head = Fold(changes.class_title(number, each), (*changes.class_head(each), Paragraph((_HERE,))))
         empty = render([head], html=self.html)
-        texts = [render(sections.resource(change, sections.NAMES_ONLY), html=self.html) for change in shown]
+        texts = [render(changes.resource(change, changes.NAMES_ONLY), html=self.html) for change in shown]
         return _Fold(empty, texts, [len(_CONTEXTS) - 1] * len(texts))
 
     def _resource(self, number: int, place: int, rung: int) -> str:
-        return render(sections.resource(self.classes[number].resources[place], _CONTEXTS[rung]), html=self.html)
+        return render(changes.resource(self.classes[number].resources[place], _CONTEXTS[rung]), html=self.html)

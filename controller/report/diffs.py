@@ -108,3 +108,20 @@ def _part(starts: tuple[int, int], lines: Sequence[str], tail: str) -> Iterator[
 def _span(start: int, count: int) -> str:
     """As diff writes it: a hunk without lines on one side stands behind the line before it."""
     return str(start) if count == 1 else f"{start if count else max(0, start - 1)},{count}"
+
+
+def state_lines(states: Mapping[str, Any]) -> Iterator[str]:
+    """What a minion said of each state in a test run."""
+    for key, entry in states.items():
+        parts = key.split("_|-")
+        name = f"{parts[1]} ({parts[0]}.{parts[3]})" if len(parts) == 4 else key
+        fields = entry if isinstance(entry, Mapping) else {"comment": entry}
+        changes = fields.get("changes")
+        if fields.get("result") is True and not changes:
+            continue
+        yield f"# {name}: {' '.join(str(fields.get('comment', '')).split())}"
+        more = dict(changes) if isinstance(changes, Mapping) else {"changes": changes} if changes else {}
+        if isinstance(difference := more.get("diff"), str):
+            yield difference.rstrip("\n")
+            del more["diff"]
+        yield from (f"  {label}: {value_text(value)}" for label, value in more.items())

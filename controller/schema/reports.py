@@ -29,6 +29,17 @@ class FileDiff(ApiStruct, frozen=True, kw_only=True):
     """`binary, 120 -> 140 bytes`, `too large to be compared here` and their like."""
 
 
+class PillarKey(ApiStruct, frozen=True, kw_only=True):
+    """A key of the pillar that is another in the head."""
+
+    path: str
+    """As `pillar.get` takes it: `users:alice:uid`."""
+    origin: str = ""
+    """file:line in the pillar tree; the files that the change touches there when the line is not known."""
+    commit: str = ""
+    """Short id and subject of the newest commit of the change that touched the file."""
+
+
 class ResourceChange(ApiStruct, frozen=True, kw_only=True):
     """What a change does with one state of a minion."""
 
@@ -44,7 +55,10 @@ class ResourceChange(ApiStruct, frozen=True, kw_only=True):
     """file:line of the state's id in the head, of the base where it is removed."""
     commit: str = ""
     """Short id of the newest commit of the change that touched the file of `origin`, and its subject."""
+    pillar: tuple[PillarKey, ...] = ()
+    """Keys that the state or its template reads, and that are others in the head; the first ones."""
     fields: tuple[FieldDiff, ...] = ()
+    """Arguments; of what is added or removed all but requisites."""
     files: tuple[FileDiff, ...] = ()
     triggered_by: tuple[str, ...] = ()
     """Titles of the states that may trigger it."""
@@ -95,6 +109,8 @@ class ChangeClass(ApiStruct, frozen=True, kw_only=True):
     folded: str
     """The same for people: `web[1-40], db1`, or the glob that matches just these."""
     resources: tuple[ResourceChange, ...]
+    note: str = ""
+    """Why there is no resource, or not all of them; else empty."""
     holes: tuple[Hole, ...] = ()
     tests: tuple[LiveTest, ...] = ()
     sampled: int = 0

@@ -4,7 +4,8 @@ The digest of a chunk covers all that its plan can read of the tree and of what 
 state function (tests/highstate/compile/test_content_of_states.py goes through all of them). Called by `compile_minion`
 with the finished lowstate. So a push that changes a template, or a pillar value that a template prints, changes the
 digest of exactly the chunks whose file changes; and a template of file.managed, file.recurse or cmd.script that cannot
-be rendered is found here, before it goes live. It writes nothing and keeps no text: the minion renders again.
+be rendered is found here, before it goes live. It writes nothing and a compile keeps no text: the minion renders again.
+Previews ask for the texts of single chunks (`source_texts`).
 """
 
 from __future__ import annotations
@@ -56,11 +57,26 @@ _MATTER = frozenset(("source", "template", *_LOOKED_UP, *_CHECKED_KEYS, *_CONDIT
 """Arguments whose values decide whether a state has content, other than by a URL or a slot in them."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceText:
+    """What a chunk makes of a template, or of pillar or grains that it names."""
+
+    name: str
+    """Path on the minion."""
+    source: str = ""
+    """Path in the tree; empty where it is no file of the tree."""
+    text: str | None = None
+    """None where the minion alone can render it."""
+    live: tuple[str, ...] = ()
+    """Functions of the machine that it needs for that, as far as they are known."""
+
+
 @dataclass(slots=True)
 class _Parts:
     """What is known so far of one chunk's content."""
 
     digest: list[str] = field(default_factory=list)
+    texts: list[SourceText] = field(default_factory=list)
     files: dict[tuple[str, str], str] = field(default_factory=dict)
     modes: dict[tuple[str, str], int] = field(default_factory=dict)
     links: dict[tuple[str, str], str] = field(default_factory=dict)
@@ -120,6 +136,16 @@ def content_of(chunk: Chunk, contexts: Mapping[str, RenderContext], found: Sourc
     return reader.parts.content() if reader.parts.digest else None
 
 
+def source_texts(chunk: Chunk, contexts: Mapping[str, RenderContext]) -> tuple[str, tuple[SourceText, ...]]:
+    """The digest of a chunk's content, as `content_of` gives it, and its texts; empty when it has none."""
+    if chunk.saltenv not in contexts:
+        return "", ()
+    reader = _Reader(chunk, contexts, SourceProblems())
+    reader.read()
+    parts = reader.parts
+    return (parts.content().digest, tuple(parts.texts)) if parts.digest else ("", ())
+
+
 def gives_no_content(argument: str, old: Value, new: Value) -> bool:
     """Whether a state without content surely still has none when this argument is `new` in place of `old`."""
     if old is new:
@@ -169,6 +195,7 @@ class _Reader:
         )
         if has_text:
             if self.arguments.get("template"):  # the text is a template itself, rendered on the minion
+                self.parts.texts[:] = [SourceText(name=self.chunk.name)]
                 self._whole_minion()
             return
         self._first_source(self.arguments.get("source"), self.arguments.get("template"))
@@ -312,6 +339,7 @@ class _Reader:
             return
         self._plain(source)
         if template:
+            self.parts.texts.append(SourceText(name=name or self.chunk.name, source=source.path))
             self._whole_minion()
 
     def _is_text(self, source: ContentSource) -> bool:
@@ -340,6 +368,7 @@ class _Reader:
     def _rendered(self, source: ContentSource, url: str, name: str) -> None:
         context, variables = self.contexts[source.saltenv], self._variables(url, name)
         if self.chunk.state == "file" and self._names_accumulator(source):
+            self.parts.texts.append(SourceText(name=name, source=source.path, live=("file.accumulated",)))
             self._not_known_here(source, context, variables)
             self._whole_minion()
             return
@@ -350,9 +379,12 @@ class _Reader:
                 pos = replace(error.problem.pos, include_chain=self._chain())
                 self.found.errors.append(replace(error.problem, pos=pos))
                 return
+            self.parts.texts.append(SourceText(name=name, source=source.path, live=(error.live,)))
             self._not_known_here(source, context, variables)
             self._volatile(error.live)
             return
+        text = None if rendered.volatile else rendered.text
+        self.parts.texts.append(SourceText(name=name, source=source.path, text=text, live=rendered.volatile))
         self.parts.files.update(rendered.files)
         if rendered.volatile:
             self.parts.digest.extend(f"file {oid}" for _, oid in sorted(rendered.files.items()))
@@ -397,6 +429,7 @@ class _Reader:
     def _looked_up(self, argument: str, root: str) -> None:
         keys, delimiter = self.arguments.get(argument), self.arguments.get("contents_delimiter")
         delimiter = delimiter if isinstance(delimiter, str) and delimiter else ":"
+        texts: list[str] = []
         for key in keys if isinstance(keys, list) else [keys]:
             if not isinstance(key, str):
                 continue
@@ -406,6 +439,8 @@ class _Reader:
                 self._problem(f"{self._label()}: {argument} names {key!r}, which this minion does not have")
             else:
                 self.parts.digest.append(f"value {_plain_text(value)}")
+                texts.append(_as_lines(value))
+        self.parts.texts.append(SourceText(name=self.chunk.name, text="\n".join(texts)))
 
     def _volatile(self, *functions: str) -> None:
         self.parts.volatile.extend(functions)
@@ -447,6 +482,15 @@ class _Reader:
     def _problem_of(self, message: str, hint: str = "") -> Problem:
         pos = self.chunk.pos or Pos(file=self.chunk.sls, saltenv=self.chunk.saltenv, stage=Stage.COMPILE)
         return Problem(message=message, pos=pos, excerpt=source_excerpt(self.files, pos), hint=hint)
+
+
+def _as_lines(value: Value) -> str:
+    """A value as the text of a file: lists of texts are lines."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, list) and all(isinstance(each, str) for each in value):
+        return "\n".join(value)
+    return json.dumps(value, default=repr, ensure_ascii=False, indent=2)
 
 
 def _plain_text(value: Value) -> str:

@@ -14,13 +14,14 @@ import click
 from controller.cli import options, output
 from controller.cli.client import Client
 from controller.cli.compile_inputs import mapping_of, options_of
-from controller.cli.failure import NO_TARGET, Failure
+from controller.cli.failure import NO_TARGET, USAGE, Failure
 from controller.cli.report_output import FORMS, Form, exit_code, form_of, save, show
 from controller.schema.preview_stream import PreviewFinished, PreviewProgress
 from controller.schema.reports import PreviewReport
 from controller.schema.requests import PreviewQuestion
 from controller.schema.targets import TargetExpression
 
+_HOW_TO_WRITE = "write it by `saltern run '*' grains.items --out json`"
 _CLEAR = "\r\x1b[K"
 
 
@@ -151,9 +152,12 @@ def _from_working_copy(
 
 def _chosen(grains: Mapping[str, Any], target: TargetExpression | None) -> dict[str, Any]:
     """Grains of the minions that are meant."""
+    if not grains:
+        raise Failure("--grains names no minion", USAGE, hint=_HOW_TO_WRITE)
     for minion, found in grains.items():
         if not isinstance(found, Mapping):
-            raise Failure(f"the grains of {minion} must be a mapping, not a {type(found).__name__}")
+            text = f"--grains: the grains of {minion} must be a mapping, not a {type(found).__name__}"
+            raise Failure(text, USAGE, hint=_HOW_TO_WRITE)
     match target:
         case None:
             chosen = dict(grains)

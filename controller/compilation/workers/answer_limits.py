@@ -11,7 +11,7 @@ from dataclasses import replace
 
 import msgspec
 
-from controller.compilation.compile_messages import CompiledMinion
+from controller.compilation.compile_messages import MOST_RENDERED, CompiledMinion
 from controller.compilation.workers.channel import LimitExceeded
 from controller.config.limits import CompileWorkerLimits
 from highstate.types import Problem
@@ -20,6 +20,8 @@ from wire.messages import FactQuery
 _CHAIN = 50
 """SLS names of a chain of includes that are kept."""
 _CUT = " …"
+_MOST_TEXT = 2 * MOST_RENDERED
+"""Characters of rendered texts and of their names."""
 
 
 def within_limits(answer: CompiledMinion, limits: CompileWorkerLimits) -> CompiledMinion:
@@ -34,6 +36,8 @@ def within_limits(answer: CompiledMinion, limits: CompileWorkerLimits) -> Compil
     marked = sum(_length(query) + len(mark) for query, mark in marks)
     asked = sum(map(_length, (*answer.facts, *answer.unanswered)))
     if marked + asked + sum(map(len, answer.volatile)) > limits.answer_characters:
+        raise LimitExceeded("answer_characters")
+    if sum(len(file.text or "") + len(file.name) for state in answer.rendered for file in state.files) > _MOST_TEXT:
         raise LimitExceeded("answer_characters")
     return msgspec.structs.replace(
         answer, errors=_problems(answer.errors, limits), warnings=_problems(answer.warnings, limits)

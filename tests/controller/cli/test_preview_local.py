@@ -193,8 +193,24 @@ def test_what_is_of_the_working_copy_needs_local(saltern):
     assert (done.code, "grains.items" in done.err) == (64, True)
 
 
-def test_grains_that_are_none_are_refused(saltern, copy, tmp_path):
-    (tmp_path / "bad.yaml").write_text("web1: 7\n")
+@pytest.mark.parametrize(
+    ("text", "why"), [("web1: 7\n", "must be a mapping"), ("", "names no minion"), ("{}", "names no minion")]
+)
+def test_grains_that_are_none_are_refused(saltern, copy, tmp_path, text, why):
+    (tmp_path / "bad.yaml").write_text(text)
     words = ("--local", "--repo", str(copy.path), "--grains", str(tmp_path / "bad.yaml"))
     done = saltern("preview", "--base", "main", "--head", "main", *words)
-    assert (done.code, "must be a mapping" in done.err) == (1, True)
+    assert (done.code, why in done.err, "grains.items" in done.err) == (64, True, True)
+
+
+def test_templates_are_rendered_on_both_sides(copy, preview):
+    sls = WEB + "conf:\n  file.managed: [{name: /etc/conf, source: 'salt://conf', template: jinja}]\n"
+    copy.commit("A template", salt__web_sls=sls, salt__conf="for {{ grains.id }}\ncolor {{ pillar.color }}\n")
+    copy.git("switch", "-q", "-c", "feature")
+    copy.commit("Another color", pillar__color_sls="# the new one\ncolor: blue\n")
+    done = preview("--out", "json")
+    motd, conf = json.loads(done.out)["classes"][0]["resources"][:2]
+    assert conf["files"][0]["path"] == "/etc/conf"
+    assert " for ⟨grains.id⟩\n-color red\n+color blue" in conf["files"][0]["text"]
+    assert [(key["path"], key["origin"]) for key in conf["pillar"]] == [("color", "color.sls:2")]
+    assert motd["pillar"] == conf["pillar"]

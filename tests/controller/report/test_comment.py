@@ -293,3 +293,22 @@ def test_a_template_keeps_the_budget(found: PreviewReport) -> None:
     text = comment(found, replace(CommentOptions(), budget=MINIMUM_BUDGET, template=template))
     assert len(text) <= MINIMUM_BUDGET
     assert parse_marker(text) == marker(found)
+
+
+def test_the_line_on_what_is_cut_has_room_kept_for_it() -> None:
+    states = tuple(
+        ResourceChange(
+            action="changed",
+            key=f"k{number}",
+            title=f"state {number}",
+            function="file.managed",
+            fields=(FieldDiff(field="contents", old="old", new="x" * 800),),
+        )
+        for number in range(40)
+    )
+    one = ChangeClass(id="a", minions=("web1",), folded="web1", resources=states)
+    found = report(changed=1, classes=(one,))
+    for budget in range(MINIMUM_BUDGET, MINIMUM_BUDGET + 800, 8):
+        text = comment(found, CommentOptions(budget=budget, url=URL))
+        assert len(text) <= budget
+        assert "Not everything fits" in text

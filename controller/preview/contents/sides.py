@@ -1,0 +1,46 @@
+"""Asks the compile worker of previews for texts of both sides.
+
+Called by `preview` between two steps of the comparison.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from controller.compilation.compile_messages import CompiledMinion, CompileRequest, RenderQuestion
+from controller.compilation.compile_pool import TimeoutBudget
+from controller.preview.contents.rendered_texts import RenderedTexts
+from controller.preview.live.live_facts import PreviewCompiles
+
+
+async def rendered_sides(
+    compiles: PreviewCompiles,
+    requests: tuple[CompileRequest, CompileRequest],
+    budget: TimeoutBudget,
+    texts: RenderedTexts,
+) -> tuple[list[CompiledMinion], list[CompiledMinion]]:
+    """What `texts` has to know of the base and of the head.
+
+    Args:
+        compiles: in processes for previews alone.
+        requests: that the documents of both sides were, or would have been, compiled by.
+        budget: of minions that may take too long.
+        texts: asks.
+    """
+    before, after = texts.questions()
+    base = await compiles.compile(rendering(requests[0], before), budget, ask=False) if before else []
+    head = await compiles.compile(rendering(requests[1], after), budget, ask=False) if after else []
+    return base, head
+
+
+def rendering(request: CompileRequest, questions: Mapping[str, RenderQuestion]) -> CompileRequest:
+    """The request for what these questions need. Programs of the tree are left out: templates of files run none."""
+    opts = {**request.language.opts, **({"allow_py_renderer": False} if request.ends_process else {})}
+    return replace(
+        request,
+        minions=tuple(minion for minion in request.minions if minion.id in questions),
+        language=replace(request.language, opts=opts),
+        rendering=questions,
+        ends_process=False,
+    )

@@ -1,0 +1,122 @@
+"""The distinct changes: minions, values that differ, each state with its differences, test runs. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from controller.report.blocks import (
+    Bullets,
+    CodeBlock,
+    Fold,
+    Paragraph,
+    Piece,
+    Quoted,
+    ReportBlock,
+    ReportLine,
+    Strong,
+    Table,
+)
+from controller.report.diffs import count_changes, field_lines, state_lines, with_context
+from controller.report.lists import COUNTED, TOP, quoted
+from controller.report.wording import SIGNS, counted, names, number, signs
+from controller.schema.reports import (
+    ChangeClass,
+    LiveTest,
+    ResourceChange,
+)
+
+_STATES = Paragraph((Strong("States"),))
+NAMES_ONLY = -1
+"""In place of the lines around a change: no difference at all."""
+
+
+def class_title(place: int, each: ChangeClass) -> ReportLine:
+    """Of the fold of a class."""
+    of = Quoted(names(each.folded, each.minions), 80)
+    return (Strong(f"Change {place}"), f" on {counted(len(each.minions), 'minion')}: ", of, " ", Quoted(signs([each])))
+
+
+def class_head(each: ChangeClass) -> list[ReportBlock]:
+    """What is said of a class before its resources."""
+    blocks: list[ReportBlock] = [Paragraph(("Minions: ", Quoted(names(each.folded, each.minions), 2000)))]
+    if each.note:
+        blocks.append(Paragraph((Quoted(each.note, 300),)))
+    if each.holes:
+        rows = []
+        for hole in each.holes[:20]:
+            examples = ", ".join(f"{minion}: {value}" for minion, value in hole.examples.items())
+            rows.append(((Quoted(hole.name, 80),), (Quoted(examples, 200),)))
+        blocks.append(Table(("differs by minion", "examples"), tuple(rows)))
+    if tests := [test for test in each.tests if test.outcome != "unreachable"]:
+        lines = tuple(
+            (Quoted(test.minion, 100), f": {test.outcome} ", Quoted(test.summary, 200)) for test in tests[:TOP]
+        )
+        blocks += [Paragraph((f"Asked by test=True: {counted(len(tests), 'minion')}",)), Bullets(lines), _STATES]
+    return blocks
+
+
+def resource(change: ResourceChange, context: int) -> list[ReportBlock]:
+    """One state. `context`: lines around each change of a file; `NAMES_ONLY` for no differences."""
+    line: list[Piece] = [Quoted(SIGNS[change.action]), " ", Quoted(change.title, 200)]
+    for label, text in (("", change.origin), ("", change.commit)):
+        line += [f" · {label}", Quoted(text, 160)] if text else []
+    line += _pillar(change)
+    if change.action == "removed":
+        line.append(" · no longer managed; left as it is on the machine")
+    if change.irreversible:
+        line += [" · ", Strong("not taken back by a revert:"), " ", Quoted(change.irreversible, 200)]
+    if change.certainty != "certain":
+        line += [f" · {change.certainty}: ", Quoted(change.why_uncertain, 200)]
+    if change.triggered_by:
+        line += [" · may be triggered by ", *quoted(change.triggered_by, 5)]
+    if change.triggers:
+        line += [" · may trigger ", *quoted(change.triggers, 5)]
+    if context == NAMES_ONLY:
+        return [Bullets(((*line, *_sizes(change)),))]
+    return [Bullets((tuple(line),)), *_differences(change, context)]
+
+
+def _pillar(change: ResourceChange) -> Iterator[Piece]:
+    """Which keys of the pillar are others, and where they are written."""
+    for place, key in enumerate(change.pillar[:COUNTED]):
+        yield " · because of pillar " if place == 0 else ", "
+        yield Quoted(key.path, 100)
+        where = [text for text in (key.origin, key.commit) if text]
+        yield from (" (", Quoted(", ".join(where), 160), ")") if where else ()
+
+
+def _sizes(change: ResourceChange) -> list[Piece]:
+    """In place of the differences."""
+    added, removed = 0, 0
+    for text in (
+        "\n".join(line for field in change.fields for line in field_lines(field)),
+        *(f.text for f in change.files),
+    ):
+        more, less = count_changes(text)
+        added, removed = added + more, removed + less
+    return [f" · lines: +{number(added)} -{number(removed)}"] if added or removed else []
+
+
+def _differences(change: ResourceChange, context: int) -> Iterator[ReportBlock]:
+    if lines := [line for field in change.fields for line in field_lines(field)]:
+        yield CodeBlock("\n".join(lines), "diff")
+    for each in change.files:
+        if each.note:
+            yield Paragraph((Quoted(each.path, 200), ": ", Quoted(each.note, 200)))
+        if each.text:
+            text = with_context(each.text, context)
+            head = "" if text.startswith("--- ") else f"--- {each.path}\n+++ {each.path}\n"
+            yield CodeBlock(head + text, "diff")
+
+
+def class_fold(place: int, each: ChangeClass, context: int) -> Fold:
+    """All of a class."""
+    blocks = [block for change in each.resources for block in resource(change, context)]
+    return Fold(class_title(place, each), (*class_head(each), *blocks, *_test_runs(each.tests)))
+
+
+def _test_runs(tests: Sequence[LiveTest]) -> Iterator[ReportBlock]:
+    """What the asked minions say of each state."""
+    for test in tests:
+        if lines := list(state_lines(test.states)):
+            yield Fold((Strong("test=True"), " on ", Quoted(test.minion, 100)), (CodeBlock("\n".join(lines), "diff"),))

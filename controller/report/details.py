@@ -1,0 +1,145 @@
+"""The folds beside the changes: services, timing, abilities, orphans, drift, warnings, and what was compared. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from controller.report.blocks import (
+    Bullets,
+    CodeBlock,
+    Fold,
+    Heading,
+    Paragraph,
+    Piece,
+    Quoted,
+    ReportBlock,
+    ReportLine,
+    Strong,
+    Table,
+)
+from controller.report.diffs import state_lines
+from controller.report.failures import errors_title
+from controller.report.lists import TOP, more, quoted
+from controller.report.wording import counted, names, number
+from controller.schema.reports import (
+    MergeOutcome,
+    MinionErrors,
+    PreviewReport,
+)
+
+
+def forecast(report: PreviewReport) -> list[ReportBlock]:
+    """Services that restart, and where."""
+    if not report.restarts:
+        return []
+    rows = []
+    for each in report.restarts:
+        sure = each.action if each.certain else f"{each.action} (may)"
+        groups = tuple(quoted(each.whole_groups, 5))
+        rows.append(((Quoted(each.service, 80),), (sure,), (number(len(each.minions)),),
+                     (Quoted(names(each.folded, each.minions), 100),), groups))  # fmt: skip
+    return [Fold((Strong(f"Forecast of services: {number(len(rows))}"),),
+                 (Table(("service", "what", "minions", "", "whole groups"), tuple(rows)),))]  # fmt: skip
+
+
+def timing(report: PreviewReport) -> list[ReportBlock]:
+    """When the change is applied, with the minions that this concerns."""
+    lines: list[ReportLine] = []
+    for each in report.timing:
+        on: tuple[Piece, ...] = (" on ", Quoted(", ".join(each.minions), 300)) if each.minions else ()
+        lines.append((f"{each.kind}: ", Quoted(each.text, 300), *on))
+    return [Fold((Strong("When it is applied"),), (Bullets(tuple(lines)),))] if lines else []
+
+
+def orphans(report: PreviewReport) -> list[ReportBlock]:
+    """States that are not managed any more."""
+    lines: list[ReportLine] = []
+    for each in report.classes:
+        on: tuple[Piece, ...] = (" on ", Quoted(names(each.folded, each.minions), 100))
+        for change in each.resources:
+            if change.action == "removed":
+                where: tuple[Piece, ...] = (" · ", Quoted(change.origin)) if change.origin else ()
+                lines.append((Quoted(change.title, 200), *on, *where))
+    heading = f"Not managed any more, left on the machines: {counted(len(lines), 'state')}"
+    return [Fold((Strong(heading),), (Bullets(tuple(lines)),))] if lines else []
+
+
+def drift(report: PreviewReport) -> list[ReportBlock]:
+    """What differs on the asked minions for other reasons."""
+    tests = [test for each in report.classes for test in each.tests if test.drift]
+    blocks: list[ReportBlock] = []
+    for test in tests:
+        blocks += [Paragraph((Quoted(test.minion, 100),)), CodeBlock("\n".join(state_lines(test.drift)), "diff")]
+    on = counted(len(tests), "asked minion")
+    return [Fold((Strong("Existing drift"), f" on {on}, not caused by this change"), tuple(blocks))] if tests else []
+
+
+def errors_fold(heading: str, found: Sequence[MinionErrors]) -> list[ReportBlock]:
+    """Warnings, or functions whose answers are not to be had."""
+    blocks: list[ReportBlock] = []
+    for each in found:
+        blocks += [errors_title(each, 500), CodeBlock("\n".join(each.texts))]
+    count = sum(len(each.minions) for each in found)
+    return [Fold((Strong(heading), f": {counted(count, 'minion')}"), tuple(blocks))] if found else []
+
+
+def unknown(report: PreviewReport) -> list[ReportBlock]:
+    """Minions whose answers the head needs, and nobody had."""
+    return errors_fold("Not known, because answers of the machines are missing", report.unknown)
+
+
+def warned(report: PreviewReport) -> list[ReportBlock]:
+    """Warnings that the base does not have."""
+    return errors_fold("New warnings", report.warned)
+
+
+def capabilities(report: PreviewReport) -> list[ReportBlock]:
+    """What the change newly lets the trees do."""
+    lines: list[ReportLine] = []
+    for each in report.capabilities:
+        where: tuple[Piece, ...] = (" · ", Quoted(each.origin)) if each.origin else ()
+        lines.append((f"{each.kind}: ", Quoted(each.text, 300), *where))
+    return (
+        [Fold((Strong(f"New abilities of the trees: {number(len(lines))}"),), (Bullets(tuple(lines)),))]
+        if lines
+        else []
+    )
+
+
+def compared(report: PreviewReport) -> list[ReportBlock]:
+    """Commits, remotes, time."""
+    how = "merged into the base" if report.merged else "as it is"
+    lines: list[ReportLine] = [("base ", Quoted(report.base)), ("head ", Quoted(report.head), f", {how}")]
+    for moved in report.moved:
+        commits = f"{moved.base or 'nothing'}..{moved.head}"
+        lines.append(
+            (Quoted(f"{moved.remote} {commits}"), ": ", Quoted(moved.subject, 200), " by ", Quoted(moved.author))
+        )
+    return [Fold((Strong("What was compared"),), (Bullets(tuple(lines)),))]
+
+
+def outcome(report: PreviewReport, merged: MergeOutcome) -> list[ReportBlock]:
+    """What happened after the merge, a class a row, then every minion that did something else."""
+    places = {each.id: place for place, each in enumerate(report.classes, 1)}
+    rows: list[tuple[ReportLine, ...]] = []
+    odd: list[ReportLine] = []
+    for each in merged.classes:
+        counts_of = (each.applied, each.differs, each.failed, each.waiting)
+        rows.append(((str(places.get(each.id, "?")),), *((number(len(some)),) for some in counts_of)))
+        odd += [(Quoted(minion, 100), ": failed: ", Quoted(text, 300)) for minion, text in each.failed.items()]
+        odd += [(Quoted(minion, 100), ": differs: ", Quoted(text, 300)) for minion, text in each.differs.items()]
+    heading = "After the merge" if merged.complete else "After the merge, so far"
+    table = Table(("change", "as previewed", "otherwise", "failed", "waiting"), tuple(rows[:20]))
+    blocks: list[ReportBlock] = [Heading((heading, " of ", Quoted(merged.commit[:8]))), table]
+    return blocks + ([Bullets((*odd[:TOP], *more(len(odd) - TOP, "minion")))] if odd else [])
+
+
+def details(report: PreviewReport) -> Iterable[tuple[str, list[ReportBlock]]]:
+    """Name -> the folds beside the classes, the most important first."""
+    yield "unknown", unknown(report)
+    yield "forecast", forecast(report)
+    yield "timing", timing(report)
+    yield "capabilities", capabilities(report)
+    yield "orphans", orphans(report)
+    yield "drift", drift(report)
+    yield "warned", warned(report)
