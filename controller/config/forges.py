@@ -345,8 +345,25 @@ def _lacking(values: Mapping[str, Any]) -> Iterator[str]:
             else "needs token ({file: /path}, {env: NAME}, {vault: …})"
             + (", or app_id and private_key of a GitHub App" if kind == "github" else "")
         )
+    if problem := _authority_problem(values.get("ca_file", "")):
+        yield problem
     if "installation_id" in values and not is_app:
         yield "installation_id goes with app_id"
+
+
+def _authority_problem(path: str) -> str:
+    """Why the file of authorities cannot be used; empty when it can, or there is none."""
+    if not path:
+        return ""
+    import ssl  # start time of commands that reach no forge
+
+    try:
+        ssl.create_default_context(cafile=path)
+    except ssl.SSLError:
+        return f"ca_file {path} has no certificates (PEM)"
+    except OSError as error:
+        return f"ca_file {path} cannot be read: {error.strerror}"
+    return ""
 
 
 def _api(values: Mapping[str, Any]) -> str:

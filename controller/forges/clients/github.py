@@ -27,9 +27,10 @@ from controller.forges.client import (
     Reaction,
 )
 from controller.forges.clients.access import proved
+from controller.forges.clients.answers import Answer
 from controller.forges.clients.authorization import TokenAuthorization, bearer
 from controller.forges.clients.github_app import AppAuthorization, AppClaim
-from controller.forges.clients.http import Answer, ForgeHttp, http_of, quoted, split_project
+from controller.forges.clients.http import ForgeHttp, http_of, quoted, split_project
 from controller.forges.clients.marks import OUTDATED, mark_of
 from options.limits import CountRefusal, uncounted
 

@@ -1,32 +1,29 @@
-"""Requests to a forge's API within limits: of time, bytes, pages and pace. What the adapters of this folder share.
+"""Requests to a forge's API as the adapters of this folder make them: paths, pages, values, errors of the port.
 
-It keeps answers with an ETag and asks whether they changed, waits as long as the forge's rate limits say, repeats
-reading requests that found no answer, and once each request whose credentials were not accepted. No redirect leads to
-another server, and no credential comes into an error.
+Reading requests that found no answer are repeated, and once each request whose credentials were not accepted. No
+redirect leads to another server, and no credential comes into an error.
 """
 
 from __future__ import annotations
 
 import asyncio
-import ssl
 import time
-from collections import OrderedDict, deque
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, TypeVar
-from urllib.parse import parse_qs, quote, urljoin, urlsplit
+from typing import Any
+from urllib.parse import quote, urljoin, urlsplit
 
 import httpx
 import msgspec
 
 from controller.config.forges import ForgeSettings
 from controller.config.limits import ForgeLimits
-from controller.forges.client import ForgeError, ForgeNotFound, ForgeRefused, ForgeUnavailable
+from controller.forges.client import ForgeNotFound, ForgeRefused, ForgeUnavailable
+from controller.forges.clients.answers import Answer, Parsed, message_of, page_of
 from controller.forges.clients.authorization import Authorization
+from controller.forges.clients.connection import ForgeConnection, NotAnswered
+from controller.forges.clients.kept_answers import KeptAnswers
 from controller.forges.clients.rate_limits import wait_of
 from options.limits import CountRefusal, uncounted
-
-Parsed = TypeVar("Parsed")
 
 _AGENT = "saltern"
 _READS = ("GET", "HEAD")
@@ -36,43 +33,6 @@ _ATTEMPTS = 3
 _PAUSE = 0.5
 """Seconds before the second attempt of a reading request, and twice as many before the third."""
 _LONGEST_REDIRECTS = 3
-_OFF_THE_LOOP = 256 * 1024
-"""Bytes of an answer from which on it is decoded in a thread."""
-_MESSAGE_CHARACTERS = 300
-_MINUTE = 60.0
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """What a forge answered."""
-
-    status: int
-    headers: httpx.Headers
-    body: bytes
-
-    async def parsed(self, kind: type[Parsed]) -> Parsed:
-        """The body as a type; ForgeUnavailable when it is none (the page of a proxy, say)."""
-        try:
-            if len(self.body) > _OFF_THE_LOOP:
-                return await asyncio.to_thread(msgspec.json.decode, self.body, type=kind)
-            return msgspec.json.decode(self.body, type=kind)
-        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-            raise ForgeUnavailable(f"the forge's answer is not of its API ({error}); is `api` right?") from None
-
-    def link(self, relation: str) -> str:
-        """The address of a related page; empty when there is none (RFC 8288)."""
-        links: str = self.headers.get("link", "")
-        for entry in links.split(","):
-            address, _, parameters = entry.partition(";")
-            if f'rel="{relation}"' in parameters:
-                return address.strip().removeprefix("<").removesuffix(">")
-        return ""
-
-
-@dataclass(frozen=True, slots=True)
-class _Kept:
-    etag: str
-    answer: Answer
 
 
 class ForgeHttp:
@@ -107,22 +67,14 @@ class ForgeHttp:
         self.limits = limits
         self._authorization = authorization
         self._headers = {"user-agent": _AGENT, "accept": "application/json", **(headers or {})}
-        self._client = httpx.AsyncClient(
-            verify=ssl.create_default_context(cafile=ca_file or None),
-            timeout=2 * limits.call_seconds,  # the deadline of the whole call comes first
-            follow_redirects=False,
-            limits=httpx.Limits(max_connections=8),
-        )
+        self._connection = ForgeConnection(name, api, limits, ca_file=ca_file, refused=refused, clock=clock)
+        self._kept = KeptAnswers(limits.cached_bytes)
         self._refused = refused
         self._clock = clock
-        self._blocked_until = 0.0
-        self._sent: deque[float] = deque()
-        self._kept: OrderedDict[str, _Kept] = OrderedDict()
-        self._kept_bytes = 0
 
     async def close(self) -> None:
         """End connections."""
-        await self._client.aclose()
+        await self._connection.close()
 
     async def get(self, path: str, kind: type[Parsed], *, project: str = "", **parameters: str | int) -> Parsed:
         """What is at a path of the API, as a type."""
@@ -152,7 +104,7 @@ class ForgeHttp:
     ) -> Sequence[Answer]:
         """The first page and the last ones of a list that is ordered from old to new: `most` pages at most, from 2."""
         first = await self.request("GET", path, project=project, parameters=parameters)
-        last = _page_of(first.link("last"))
+        last = page_of(first.link("last"))
         if last > most:
             self._refused("comments")
         found = [first]
@@ -192,7 +144,7 @@ class ForgeHttp:
                 if answer.status < 500 or answer.status in accept:
                     return self._judged(answer, method, url, accept)
                 failure = self._unavailable(method, url, f"answered {answer.status}", answer)
-            except _NotAnswered as error:
+            except NotAnswered as error:
                 failure = self._unavailable(method, url, str(error))
                 if method not in _READS and not error.never_sent:
                     raise failure from None
@@ -236,86 +188,14 @@ class ForgeHttp:
     async def _conditional(
         self, method: str, url: httpx.URL, credentials: Mapping[str, str], content: bytes | None
     ) -> Answer:
-        kept = self._kept.get(str(url)) if method == "GET" else None
         headers = {**self._headers, **credentials, "accept-encoding": "identity"}
-        if kept is not None:
-            headers["if-none-match"] = kept.etag
         if content is not None:
             headers["content-type"] = "application/json"
-        answer = await self._sent_once(method, url, headers, content)
-        if kept is not None and answer.status == 304:
-            self._kept.move_to_end(str(url))
-            return kept.answer
-        if method == "GET" and answer.status == 200 and (etag := answer.headers.get("etag")):
-            self._keep(str(url), _Kept(etag, answer))
-        return answer
-
-    def _keep(self, url: str, kept: _Kept) -> None:
-        old = self._kept.pop(url, None)
-        self._kept_bytes += len(kept.answer.body) - (len(old.answer.body) if old else 0)
-        self._kept[url] = kept
-        while self._kept_bytes > self.limits.cached_bytes:
-            _, dropped = self._kept.popitem(last=False)
-            self._kept_bytes -= len(dropped.answer.body)
-
-    async def _sent_once(
-        self, method: str, url: httpx.URL, headers: Mapping[str, str], content: bytes | None
-    ) -> Answer:
-        await self._pace()
-        try:
-            async with asyncio.timeout(self.limits.call_seconds):
-                request = self._client.build_request(method, url, headers=headers, content=content)
-                response = await self._client.send(request, stream=True)
-                try:
-                    answer = Answer(response.status_code, response.headers, await self._body(response))
-                finally:
-                    await response.aclose()
-        except TimeoutError:
-            self._refused("call-seconds")
-            raise _NotAnswered(f"did not answer within {self.limits.call_seconds:g} s") from None
-        except (httpx.ConnectError, httpx.ConnectTimeout) as error:
-            raise _NotAnswered(f"cannot be reached ({error or type(error).__name__})", never_sent=True) from None
-        except httpx.HTTPError as error:
-            raise _NotAnswered(f"did not answer ({type(error).__name__})") from None
-        self._heed(answer)
-        return answer
-
-    async def _body(self, response: httpx.Response) -> bytes:
-        if response.headers.get("content-encoding", "identity").lower() not in ("", "identity"):
-            raise ForgeUnavailable(f"{self.name} packs its answers, though it was asked not to; does a proxy do that?")
-        found = bytearray()
-        async for chunk in response.aiter_raw():
-            found += chunk
-            if len(found) > self.limits.answer_bytes:
-                self._refused("answer-bytes")
-                raise ForgeRefused(
-                    f"{self.name} answered with more than {self.limits.answer_bytes} bytes"
-                    " (limits: forge: answer_bytes)"
-                )
-        return bytes(found)
-
-    async def _pace(self) -> None:
-        """Wait until another request may be sent; ForgeUnavailable while the forge wants none."""
-        now = self._clock()
-        if now < self._blocked_until:
-            wait = self._blocked_until - now
-            raise ForgeUnavailable(f"{self.name} takes no requests for another {wait:.0f} s (rate limit)", wait)
-        while self._sent and self._sent[0] <= now - _MINUTE:
-            self._sent.popleft()
-        if len(self._sent) >= self.limits.requests_per_minute:
-            self._refused("requests-per-minute")
-            wait = self._sent[0] + _MINUTE - now
-            raise ForgeUnavailable(f"{self.name}: requests of this minute are used up for {wait:.0f} s", wait)
-        self._sent.append(now)
-
-    def _heed(self, answer: Answer) -> None:
-        """Remember how long the forge wants no requests; ForgeUnavailable when it refused this one for that."""
-        wait = wait_of(answer.status, answer.headers, answer.body, self._clock())
-        if wait is None:
-            return
-        self._blocked_until = max(self._blocked_until, self._clock() + wait)
-        if answer.status >= 400:
-            raise ForgeUnavailable(f"{self.name} takes no requests for {wait:.0f} s (rate limit)", wait)
+        if method != "GET":
+            return await self._connection.exchange(method, url, headers, content)
+        address = str(url)
+        answer = await self._connection.exchange(method, url, headers | self._kept.condition(address), content)
+        return self._kept.settled(address, answer)
 
     def _judged(self, answer: Answer, method: str, url: httpx.URL, accept: tuple[int, ...]) -> Answer:
         if answer.status in accept or (answer.status < 400 and answer.status not in _NOT_ACCEPTED):
@@ -368,35 +248,6 @@ def split_project(name: str, project: str) -> str:
 def quoted(text: str) -> str:
     """One segment of a path. A dot alone, which would lead elsewhere, is quoted, too."""
     return text.replace(".", "%2E") if text in (".", "..") else quote(text, safe="~")
-
-
-class _NotAnswered(ForgeError):
-    """There was no whole answer."""
-
-    def __init__(self, text: str, *, never_sent: bool = False) -> None:
-        super().__init__(text)
-        self.never_sent = never_sent
-        """The forge cannot have done anything."""
-
-
-def message_of(body: bytes) -> str:
-    """What a forge says of its refusal, on one line; empty when that is no JSON."""
-    try:
-        found = msgspec.json.decode(body)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-        return ""
-    for key in ("message", "error", "errors"):
-        value = found.get(key) if isinstance(found, Mapping) else None
-        value = value[0] if isinstance(value, list) and value else value
-        value = value.get("message") if isinstance(value, Mapping) else value
-        if isinstance(value, str) and value:
-            return " ".join(value.split())[:_MESSAGE_CHARACTERS]
-    return ""
-
-
-def _page_of(address: str) -> int:
-    number = parse_qs(urlsplit(address).query).get("page", [""])[0]
-    return int(number) if number.isascii() and number.isdigit() and len(number) < 10 else 1
 
 
 def _host(address: str) -> str:

@@ -194,3 +194,11 @@ def test_tokens_of_a_vault_are_asked_for():
     forge = ForgeSettings(name="a", kind="github", token=SecretFrom("vault", "secret/forge?token"))
     (ready,) = withhold_secrets((forge,), lambda path, key: f"{path} {key}")
     assert reveal(ready.token) == "secret/forge token"
+
+
+def test_authorities_that_cannot_be_read(tmp_path):
+    (tmp_path / "empty.pem").write_text("none\n")
+    for name, why in (("none.pem", "cannot be read: No such file"), ("empty.pem", "has no certificates")):
+        text = f"forges:\n  - name: f\n    kind: github\n    token: x\n    ca_file: {tmp_path}/{name}\n"
+        (fault,) = faults(tmp_path, text)
+        assert f"ca_file {tmp_path}/{name} {why}" in fault

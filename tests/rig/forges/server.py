@@ -7,6 +7,7 @@ import itertools
 import json
 import queue
 import re
+import ssl
 import threading
 import urllib.error
 import urllib.request
@@ -109,6 +110,7 @@ class FakeForge:
         self._sender = threading.Thread(target=self._send_webhooks, daemon=True)
         self._counter = itertools.count(1)
         self.model.listeners.append(self._happened)
+        self._address = "http://127.0.0.1"
         self._server = _Server(("127.0.0.1", 0), _handler_of(self))
         self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
         self.routes()
@@ -126,9 +128,14 @@ class FakeForge:
         self._thread.join()
         self._sender.join()
 
+    def behind_tls(self, context: ssl.SSLContext, host: str = "localhost") -> None:
+        """Answer by https from now on; called before it starts."""
+        self._server.socket = context.wrap_socket(self._server.socket, server_side=True, do_handshake_on_connect=False)
+        self._address = f"https://{host}"
+
     @property
     def web(self) -> str:
-        return f"http://127.0.0.1:{self._server.server_address[1]}"
+        return f"{self._address}:{self._server.server_address[1]}"
 
     @property
     def api(self) -> str:
