@@ -129,7 +129,7 @@ class RunResult(_Message, tag="run-result", frozen=True, kw_only=True):
     states: dict[str, dict[str, Any]] = {}
     """Salt's running dictionary by chunk key."""
     value: Any = None
-    """Return value of a call."""
+    """Return value of a call. Of a preview with `check`: what the minion would find after the run, by chunk key."""
     error: str = ""
     started: MessageSeconds = 0.0
     """Seconds since the epoch, by the minion's clock."""
@@ -294,6 +294,8 @@ class Preview(_Message, tag="preview", frozen=True, kw_only=True):
     digest: str
     patch: Any
     keys: tuple[str, ...] | None = None
+    check: bool = False
+    """Whether it is also asked what the minion would find by planning its whole highstate after such a run."""
 
 
 class Call(_Message, tag="call", frozen=True, kw_only=True):

@@ -46,7 +46,7 @@ class PushChecks:
         """Remember that a check is made after a run; the reason of the check."""
         self.checked[row.minion.id] = run_id
         before = row.last_drift
-        self._known[row.minion.id] = self._pending(before.run_id) if before is not None else frozenset()
+        self._known[row.minion.id] = pending_in(self.store, before.run_id) if before is not None else frozenset()
         return REASON + run_id
 
     def missed_in(self, minion: str) -> str:
@@ -63,7 +63,7 @@ class PushChecks:
         self._missed.pop(run.minion, None)
         if not run.reason.startswith(REASON) or outcome != "pending":
             return
-        keys = self._pending(run.run_id) - self._known.pop(run.minion, frozenset())
+        keys = pending_in(self.store, run.run_id) - self._known.pop(run.minion, frozenset())
         if not keys:
             return
         self._missed[run.minion] = _Missed(run.run_id, keys)
@@ -72,8 +72,9 @@ class PushChecks:
         data = {"id": run.minion, "run": run.run_id, "states": sorted(keys)}
         self.bus.publish(f"saltern/minion/{run.minion}/missed", data, cause=cause)
 
-    def _pending(self, run_id: str) -> frozenset[str]:
-        """Keys of the states that a test run found to have something to do."""
-        result: Mapping[str, Any] = self.store.runs.result(run_id) or {}
-        states: Mapping[str, Mapping[str, Any]] = result.get("states") or {}
-        return frozenset(key for key, state in states.items() if state.get("result") is None)
+
+def pending_in(store: Store, run_id: str) -> frozenset[str]:
+    """Keys of the states that a test run found to have something to do."""
+    result: Mapping[str, Any] = store.runs.result(run_id) or {}
+    states: Mapping[str, Mapping[str, Any]] = result.get("states") or {}
+    return frozenset(key for key, state in states.items() if state.get("result") is None)

@@ -47,6 +47,8 @@ class BaseSide:
     """By minion."""
     document: Callable[[str], Desired | None]
     """Applied documents by digest."""
+    checks: bool = False
+    """Whether what a push of a part has missed is applied after it, by the policy of the head."""
 
     def is_applied(self, minion: str, digest: str) -> bool:
         """Whether a merge that leaves this document as it is leaves the minion as it is."""

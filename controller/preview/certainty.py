@@ -6,7 +6,7 @@ Called by `comparison` for the states of a plan, and by `live_tests` for those o
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from msgspec import structs
@@ -46,14 +46,21 @@ def doubts_of_plan(chunks: Mapping[str, Chunk], follows: Callable[[], Follows]) 
     return {key: doubt for key, doubt in spread.items() if key in chunks}
 
 
-def doubts_of_results(states: Mapping[str, Any], follows: Callable[[], Follows]) -> dict[str, Doubt]:
+def doubts_of_results(
+    states: Mapping[str, Any], follows: Callable[[], Follows], checked: Collection[str] = ()
+) -> dict[str, Doubt]:
     """Key -> doubt, of what a minion said in a test run.
 
     Args:
         states: Salt's running dictionary by key.
         follows: see `doubts_of_plan`.
+        checked: keys of the states with a `check_cmd`, which runs when they act.
     """
     found = {key: doubt for key, entry in states.items() if (doubt := _of_result(key, entry)) is not None}
+    for key in checked:
+        entry = states.get(key)
+        if isinstance(entry, Mapping) and entry.get("result") is None:
+            found.setdefault(key, Doubt("conditional", "check_cmd decides on the machine"))
     spread = _spread(found, follows()) if found else {}
     return {key: doubt for key, doubt in spread.items() if key in states}
 
@@ -70,9 +77,11 @@ def with_doubts(
     )
 
 
-def with_uncertain(states: Mapping[str, Any], follows: Callable[[], Follows]) -> dict[str, Any]:
+def with_uncertain(
+    states: Mapping[str, Any], follows: Callable[[], Follows], checked: Collection[str] = ()
+) -> dict[str, Any]:
     """The states of a test run, those that are not certain with `uncertain`: why."""
-    doubts = doubts_of_results(states, follows)
+    doubts = doubts_of_results(states, follows, checked)
     return {key: {**entry, "uncertain": doubts[key].why} if key in doubts else entry for key, entry in states.items()}
 
 

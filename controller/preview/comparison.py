@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
@@ -20,7 +20,7 @@ from controller.compilation.recorded_facts import NO_ANSWER
 from controller.config.limits import PreviewLimits
 from controller.observe.redactor import Redactor
 from controller.preview.base_side import BaseSide, MergePlan, merge_plan
-from controller.preview.certainty import doubts_of_plan, with_doubts, with_uncertain
+from controller.preview.certainty import doubts_of_plan, doubts_of_results, with_doubts, with_uncertain
 from controller.preview.contents.rendered_texts import RenderedTexts
 from controller.preview.document_reader import DocumentReader
 from controller.preview.resources import resources_of, without_texts
@@ -58,6 +58,8 @@ class TestRun:
     """Of the document of the base; empty when it does not compile."""
     base_keys: tuple[str, ...] = ()
     """What is touched and has been there before."""
+    check: bool = False
+    """Whether the whole is planned after such a run, and what is found then is applied."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -231,11 +233,26 @@ class Comparer:
         fits = self.live and found.document_bytes + len(head.document) <= self.limits.document_bytes
         document = head.document if fits else b""
         found.document_bytes += len(document)
-        found.tests[minion] = TestRun(digest=head.digest, document=document, keys=keys, **_base_of(merge))
+        found.tests[minion] = TestRun(
+            digest=head.digest,
+            document=document,
+            keys=keys,
+            check=found.side.checks and not merge.whole,
+            **_base_of(merge),
+        )
 
     def with_uncertain(self, test: TestRun, states: Mapping[str, Any]) -> dict[str, Any]:
         """What a minion said in this test run, with what of it is not certain."""
-        return with_uncertain(states, lambda: followers(self.documents.read(test.document).chunks, test.keys))
+        chunks = self.documents.read(test.document).chunks if test.document else {}
+        checked = [key for key, chunk in chunks.items() if "check_cmd" in chunk.arguments]
+        return with_uncertain(states, lambda: followers(chunks, test.keys), checked)
+
+    def missed(self, test: TestRun, states: Mapping[str, Any], known: Collection[str]) -> dict[str, Any]:
+        """What the check after a push finds, of what a minion says; `known`: states that drift already."""
+        chunks = self.documents.read(test.document).chunks
+        doubts = doubts_of_results(states, lambda: followers(chunks, states.keys()))
+        unknown = {key for key, doubt in doubts.items() if doubt.certainty == "unknown"}
+        return {key: entry for key, entry in states.items() if key not in known and key not in unknown}
 
     def patches(
         self, tests: Mapping[str, TestRun], held: Mapping[str, str], document: Callable[[str], Any | None]

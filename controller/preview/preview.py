@@ -26,6 +26,7 @@ from controller.compilation.dependency_index import DependencyIndex
 from controller.config.limits import PreviewLimits
 from controller.jobs.jobs import Jobs
 from controller.jobs.targets import Targets
+from controller.observe.push_check import pending_in
 from controller.observe.redactor import Redactor
 from controller.observe.run_text import requested
 from controller.preview.base_side import BaseSide, applied_side
@@ -261,6 +262,7 @@ class Previews:
             refused=policies[0].refused,
             applied={row.minion.id: applied_side(row, rules, policies[1].policy or rules) for row in rows},
             document=self._applied_document,
+            checks=(policies[1].policy or rules).verify == "apply",
         )
 
     def _applied_document(self, digest: str) -> Desired | None:
@@ -381,7 +383,18 @@ class Previews:
         async for minion, run_id, result in self.jobs.gather(asked, TEST_SECONDS):
             test = live_test(minion, run_id, result)
             states = await self._in_thread(comparer.with_uncertain, chosen[minion], test.states)
-            yield structs.replace(test, states=states)
+            found = result.value if result is not None and isinstance(result.value, Mapping) else {}
+            missed = await self._in_thread(self._missed, comparer, chosen[minion], minion, found)
+            yield structs.replace(test, states=states, missed=missed)
+
+    def _missed(self, comparer: Comparer, test: TestRun, minion: str, found: Mapping[str, Any]) -> dict[str, Any]:
+        """What the check after the push would find there, and have applied."""
+        if not found:
+            return {}
+        store = self.requests.store
+        [row] = store.minions.status([minion])
+        known = pending_in(store, row.last_drift.run_id) if row.last_drift else frozenset[str]()
+        return comparer.missed(test, found, known)
 
     async def _ask(
         self, comparer: Comparer, trees: Trees, tests: Mapping[str, TestRun], user: str
@@ -412,6 +425,7 @@ class Previews:
                 digest=test.digest,
                 patch=patches[minion].patch,
                 keys=test.keys,
+                check=test.check,
             )
             asked[minion] = self.jobs.ask(run, message)
         return asked

@@ -74,6 +74,17 @@ def drift(report: PreviewReport) -> list[ReportBlock]:
     return [Fold((Strong("Existing drift"), f" on {on}, not caused by this change"), tuple(blocks))] if tests else []
 
 
+def missed(report: PreviewReport) -> list[ReportBlock]:
+    """What the check after the push would find on the asked minions, and have applied."""
+    tests = [test for each in report.classes for test in each.tests if test.missed]
+    blocks: list[ReportBlock] = []
+    for test in tests:
+        blocks += [Paragraph((Quoted(test.minion, 100),)), CodeBlock("\n".join(state_lines(test.missed)), "diff")]
+    on = counted(len(tests), "asked minion")
+    heading = (Strong("Put right by the check after the push"), f" on {on}, in a run of its own (verify: apply)")
+    return [Fold(heading, tuple(blocks))] if tests else []
+
+
 def errors_fold(heading: str, found: Sequence[MinionErrors]) -> list[ReportBlock]:
     """Warnings, or functions whose answers are not to be had."""
     blocks: list[ReportBlock] = []
@@ -142,4 +153,5 @@ def details(report: PreviewReport) -> Iterable[tuple[str, list[ReportBlock]]]:
     yield "capabilities", capabilities(report)
     yield "orphans", orphans(report)
     yield "drift", drift(report)
+    yield "missed", missed(report)
     yield "warned", warned(report)

@@ -97,6 +97,8 @@ class LiveTest(ApiStruct, frozen=True, kw_only=True):
     """Those that this change touches."""
     drift: dict[str, Any] = msgspec.field(default_factory=dict)
     """Those that would change with the base as well."""
+    missed: dict[str, Any] = msgspec.field(default_factory=dict)
+    """Those that the check after the push (`verify: apply`) would find and have applied."""
 
 
 class ChangeClass(ApiStruct, frozen=True, kw_only=True):

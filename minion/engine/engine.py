@@ -6,6 +6,7 @@ at which whatever a state raises becomes a result: no exception passes.
 
 from __future__ import annotations
 
+import copy
 import os
 import traceback
 from collections.abc import Callable, Mapping
@@ -136,6 +137,12 @@ class StateEngine:
         self._functions = functions
         self._test = test
         self._drift = drift
+
+    def checking(self) -> StateEngine:
+        """An engine that looks for drift on the machine as the states of this one would have left it."""
+        other = copy.copy(self)
+        other._drift = True
+        return other
 
     def _known_functions(self, functions: ConditionFunctions | None) -> KnownFunctions:
         known = KnownFunctions(functions)
@@ -332,7 +339,10 @@ class StateEngine:
             result = StateResult(name=chunk.name, result=plan.result, comment=printable(comment), warnings=warnings)
             own_check = "check_cmd" in function.spec.parameters
             return Prepared(chunk=chunk, predicted=result if own_check else self._checked(chunk, result))
-        if self._drift and plan.each_time and not watched and not _DECIDING.intersection(arguments):
+        each_time = plan.transient or (plan.each_time and not _DECIDING.intersection(arguments))
+        if self._drift and each_time and not watched:
+            if self._foreseen is not None and plan.transient:
+                foretell(self._foreseen, chunk, plan, own)
             result = StateResult(name=chunk.name, result=True, comment=_EACH_TIME, warnings=warnings)
             return Prepared(chunk=chunk, predicted=result)
         changes: dict[str, Value] = {}

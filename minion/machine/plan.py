@@ -254,6 +254,8 @@ class Plan:
     """False where a second plan would not show what the acts did: none is made."""
     each_time: bool = False
     """Whether the state acts each time it runs (cmd.run, module.run), so that having to act says nothing of drift."""
+    transient: bool = False
+    """Whether what it changes ends with the process of the run (environ.setenv): it is never drift."""
     result: bool | None = True
     """Result when there is nothing to do (test.fail_without_changes has False)."""
     test_result: bool | None = None

@@ -57,6 +57,7 @@ def setenv(
         test_comment="Environ values are already set with the correct values",
         pending="Environ values will be changed",
         done="Environ values were set",
+        transient=True,
     )
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from highstate.desired import Desired
-from highstate.run.ports import RunHooks
+from highstate.run.ports import Executor, RunHooks
 from highstate.run.report import as_running, not_run, outcome
 from highstate.run.runner import run
 from highstate.types import StateResult
@@ -94,6 +94,9 @@ def run_chunks(
         failhard=failhard,
         hooks=hooks,
     )
+    found = None
+    if isinstance(request, Preview) and request.check and not stop.requested():
+        found = _found_after(desired, AttributedStates(engine.checking(), events), hooks, failhard=failhard)
     if stop.suspended():
         raise AgentGone  # the next worker goes on from the journal
     left = not_run(desired.chunks, results, known, STOPPED) if stop.requested() else {}
@@ -107,7 +110,14 @@ def run_chunks(
         outcome="error" if left else outcome(results),
         error=f"{STOPPED}: {len(left)} of {len(results) + len(left)} states were not run" if left else "",
         states=as_running(desired.chunks, {**results, **left}),
+        value=found,
     )
+
+
+def _found_after(desired: Desired, checking: Executor, hooks: RunHooks, *, failhard: bool) -> dict[str, dict[str, Any]]:
+    """What would still have something to do after the run that was foretold, by key: the check after a push."""
+    results = run(desired.chunks, checking, test=True, clock=time.time, failhard=failhard, hooks=hooks)
+    return as_running(desired.chunks, {key: result for key, result in results.items() if result.result is None})
 
 
 def _preview_engine(job: WorkerRequest, context: Context, desired: Desired) -> StateEngine:

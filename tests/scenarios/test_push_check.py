@@ -1,5 +1,6 @@
 """After a push that ran a part of a highstate the minion looks at the whole of it once."""
 
+import json
 import re
 import urllib.request
 
@@ -44,6 +45,31 @@ def test_what_the_plan_of_a_push_missed_is_applied_and_counted(make_rig):
         f"missed by the plan {check['run_id']}",
     )
     assert (healed["changes"], rig.status()["web1"]["health"]) == (1, "Healthy")
+
+
+def drift_foretold(rig, head):
+    """What a preview of the branch says of the check after its push."""
+    rig.push_head("next")
+    shown = rig.saltern("preview", "--base", "main", "--head", head, "--live", "--out", "json", check=False)
+    tests = [test for each in json.loads(shown.stdout)["classes"] for test in each["tests"]]
+    return {test["minion"]: sorted(test["missed"]) for test in tests}
+
+
+def test_a_preview_foretells_what_the_check_has_applied(make_rig):
+    rig = make_rig(minions={"web1": {}, "web2": {}})
+    with_later(rig)
+    (rig.root("web1") / "app.conf").unlink()  # not known as drift yet
+    rig.git("checkout", "-q", "-b", "next")
+    rig.push(
+        "a state more",
+        {"states/app.sls": ("\napp-told:", "\nmore: {test.succeed_with_changes: []}\n\napp-told:")},
+        branch="next",
+    )
+    foretold = drift_foretold(rig, "next")
+    assert [key.split("_|-")[1] for key in foretold["web1"]][:1] == ["app-config"], foretold
+    assert foretold["web2"] == []
+    rig.push_head()
+    rig.wait("the file", (rig.root("web1") / "app.conf").exists)
 
 
 def test_policy_may_only_have_it_reported(make_rig):

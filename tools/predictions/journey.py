@@ -22,6 +22,8 @@ from tools.predictions.verdict import Difference, Outcome, Verdict, compare, ver
 
 SETTLE_SECONDS = 0.4
 """That nothing new may begin before a merge counts as done."""
+FOUND_SECONDS = 3.0
+"""The same where a check has found something, which is known drift or will be applied."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -225,7 +227,13 @@ class Journeys:
             },
             broken=frozenset(minion for minion, each in status.items() if each["errors"]),
             waiting={minion: why for minion, each in status.items() if (why := _waits(each))},
-            more_runs={minion: [self._told(run) for run in some[1:]] for minion, some in runs.items() if some[1:]},
+            more_runs={
+                minion: [self._told(run) for run in some[1:] if not _is_of_check(run)] for minion, some in runs.items()
+            },
+            missed={
+                minion: frozenset(key for run in some[1:] if _is_of_check(run) for key in self._acted(run))
+                for minion, some in runs.items()
+            },
             waited=waited,
             refused=refused,
             traces=traces,
@@ -233,9 +241,11 @@ class Journeys:
 
     def _told(self, run: Mapping[str, Any]) -> str:
         """Why a run was made, and which states it changed."""
+        return f"{run['cause']}: {', '.join(self._acted(run)) or 'nothing changed'}"
+
+    def _acted(self, run: Mapping[str, Any]) -> list[str]:
         states = self.rig.ask("/run", id=run["run_id"])["states"]
-        acted = [key for key, state in states.items() if state["changes"] or state["result"] is False]
-        return f"{run['cause']}: {', '.join(acted) or 'nothing changed'}"
+        return [key for key, state in states.items() if state["changes"] or state["result"] is False]
 
     def _settle(self) -> str:
         """Wait until the newest commit is live and all that follows from it has ended; why it is refused, if it is."""
@@ -249,10 +259,15 @@ class Journeys:
                 calm = 0.0
                 return ""
             calm = calm or time.monotonic()
-            return done if time.monotonic() - calm >= SETTLE_SECONDS else ""
+            return done if time.monotonic() - calm >= (FOUND_SECONDS if self._found() else SETTLE_SECONDS) else ""
 
         found = str(self.rig.wait(f"{head} to be applied", settled))
         return "" if found == "applied" else found
+
+    def _found(self) -> bool:
+        """Whether the newest run of a minion is a check that found something: it may be about to be applied."""
+        newest = {run["minion"]: run for run in reversed(self.rig.history())}
+        return any(run["kind"] == "drift" and run["outcome"] == "pending" for run in newest.values())
 
     def _done(self, head: str) -> str:
         if "aply" in (self.rig.work / "states/saltern.yaml").read_text():
@@ -279,6 +294,11 @@ class Journeys:
         if newest["kind"] == "drift" or "verify: none" in (self.rig.work / "states/saltern.yaml").read_text():
             return True
         return self.rig.ask("/run", id=newest["run_id"])["keys"] is None
+
+
+def _is_of_check(run: Mapping[str, Any]) -> bool:
+    """Whether the check after a push had it made."""
+    return str(run["cause"]).startswith("missed by the plan")
 
 
 def _waits(status: Mapping[str, Any]) -> str:

@@ -237,7 +237,6 @@ _COMMANDS: dict[str, Kind] = {
     "quiet": of_test("configurable_test_state", "changes: False", "result: True"),
     "pillar-check": of_test("check_pillar", "present: [n0]"),
     "fails": of_test("fail_without_changes", plain=False),
-    "fails-changed": of_test("fail_with_changes", plain=False),
     "environ": Kind(
         module="environ",
         fun="setenv",

@@ -9,7 +9,7 @@ from typing import Any
 
 from controller.cli.client import Client
 from controller.schema.preview_stream import PreviewFinished
-from controller.schema.reports import PreviewReport, ResourceChange
+from controller.schema.reports import PreviewReport
 from controller.schema.requests import PreviewQuestion
 
 
@@ -38,6 +38,8 @@ class Prediction:
     timing: dict[str, frozenset[str]] = field(default_factory=dict)
     """Kind of what is said about when it is applied -> minions."""
     problems: tuple[str, ...] = ()
+    missed: dict[str, frozenset[str]] = field(default_factory=dict)
+    """Minion -> states that the check after the push finds and has applied."""
 
 
 def predict(config: Path, base: str, head: str, *, merge: bool = False) -> Prediction:
@@ -52,14 +54,15 @@ def predict(config: Path, base: str, head: str, *, merge: bool = False) -> Predi
 def _prediction(report: PreviewReport) -> Prediction:
     states: dict[str, dict[str, ForetoldState]] = {}
     untested: set[str] = set()
+    missed: dict[str, frozenset[str]] = {}
     for one in report.classes:
-        doubts = {_identity(each.key): _doubt(each) for each in one.resources}
         states |= {minion: {} for minion in one.minions}
         for test in one.tests:
             if test.outcome == "unreachable":
                 untested.add(test.minion)
             found = {**test.drift, **test.states}
-            states[test.minion] = {key: _state(entry, doubts.get(_identity(key), "")) for key, entry in found.items()}
+            states[test.minion] = {key: _state(entry) for key, entry in found.items()}
+            missed[test.minion] = frozenset(test.missed)
     return Prediction(
         states=states,
         broken=frozenset(minion for each in report.broken for minion in each.minions),
@@ -67,23 +70,14 @@ def _prediction(report: PreviewReport) -> Prediction:
         untested=frozenset(untested),
         timing={each.kind: frozenset(each.minions) for each in report.timing},
         problems=report.problems,
+        missed=missed,
     )
 
 
-def _identity(key: str) -> tuple[str, ...]:
-    """What of a key holds no value that differs by host."""
-    state, own_id, *_, fun = [*key.split("_|-"), ""][:4]
-    return state, own_id, fun
-
-
-def _doubt(resource: ResourceChange) -> str:
-    return "" if resource.certainty == "certain" else resource.why_uncertain or resource.certainty
-
-
-def _state(entry: Mapping[str, Any], doubt: str) -> ForetoldState:
+def _state(entry: Mapping[str, Any]) -> ForetoldState:
     return ForetoldState(
         result=entry["result"],
         changes=entry["changes"],
         comment=entry["comment"],
-        uncertain=entry.get("uncertain", "") or doubt,
+        uncertain=entry.get("uncertain", ""),
     )

@@ -51,6 +51,8 @@ _LINKS_OF_FILES = ("require", "require", "watch", "onchanges", "onfail", "prereq
 _MORE_LINKS = ("require_any", "watch_any", "onchanges_any", "onfail_any", "listen", "onfail_all")
 _LINKS_BACK = ("require_in", "watch_in", "onchanges_in", "listen_in", "prereq_in")
 _LINKS = (*_LINKS_OF_FILES, "listen")
+_BEFORE = frozenset(("prereq", "require_in", "watch_in", "onchanges_in"))
+"""Requisites whose state runs before the one that they name."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -150,9 +152,30 @@ class Site:
             links = _LINKS_BACK
         elif block.kind == other.kind == "contents" and draw.random() < _OPTIONAL:
             links = ("use",)
-        block.links.append((draw.choice(links), KINDS[other.kind].module, other.id))
+        link = (draw.choice(links), KINDS[other.kind].module, other.id)
+        if self._is_circle(block, link):
+            return
+        block.links.append(link)
         if draw.random() < _RARE and links is not _LINKS_BACK:
             self._link(draw, block, earlier)
+
+    def _is_circle(self, block: Block, link: tuple[str, str, str]) -> bool:
+        """Whether the block would have to run before itself with this requisite."""
+        after: dict[str, set[str]] = {}
+        for one in [each for blocks in self.blocks.values() for each in blocks] + [block]:
+            links = [*one.links, *([link] if one is block else [])]
+            if one.kind == "accumulated":
+                links.append(("require_in", "file", one.other))
+            for requisite, _, other in links:
+                first, second = (one.id, other) if requisite in _BEFORE else (other, one.id)
+                if requisite not in ("use", "listen", "listen_in"):
+                    after.setdefault(second, set()).add(first)
+        reached, waiting = set[str](), [block.id]
+        while waiting:
+            for earlier in after.get(waiting.pop(), set()) - reached:
+                reached.add(earlier)
+                waiting.append(earlier)
+        return block.id in reached
 
     def remove(self, block_id: str) -> None:
         """Take a block away, and the requisites that name it."""

@@ -10,6 +10,7 @@ from typing import Any
 
 from tools.predictions.prediction import ForetoldState, Prediction
 
+_ACCOUNTS = ("user_|-", "group_|-")
 _EACH_RUN = ("pid", "stdout", "stderr", "retcode")
 """What a command says is not foretold."""
 
@@ -34,7 +35,9 @@ class Outcome:
     waited: frozenset[str] = frozenset()
     """Minions of which that was so before."""
     more_runs: dict[str, list[str]] = field(default_factory=dict)
-    """Minion -> causes of runs after the first."""
+    """Minion -> causes of runs after the first, those that the check after a push has made aside."""
+    missed: dict[str, frozenset[str]] = field(default_factory=dict)
+    """Minion -> states that acted because the check after the push has found them."""
     refused: str = ""
     """Why the whole revision was refused."""
     traces: tuple[str, ...] = ()
@@ -75,10 +78,22 @@ def compare(prediction: Prediction, outcome: Outcome) -> list[Difference]:
             pair = prediction.states.get(minion, {}), outcome.states.get(minion, {})
             found += _of_minion(minion, *pair)
         for cause in outcome.more_runs.get(minion, ()):
-            uncertain = any(each.uncertain for each in prediction.states.get(minion, {}).values())
-            marked = minion in prediction.timing.get("second-run", ()) or (uncertain and "missed" in cause)
+            marked = minion in prediction.timing.get("second-run", ())
             found.append(Difference(minion, "", f"one more run: {cause}", marked=marked))
+        if minion not in prediction.unknown | prediction.untested:
+            found += _missed(minion, prediction, outcome)
     return found
+
+
+def _missed(minion: str, prediction: Prediction, outcome: Outcome) -> Iterator[Difference]:
+    """What the check after the push had to do. Where the push did something uncertain, so is what is left to do."""
+    said, did = prediction.missed.get(minion, frozenset()), outcome.missed.get(minion, frozenset())
+    doubts = [each.uncertain for each in prediction.states.get(minion, {}).values() if each.uncertain]
+    why = doubts[0] if doubts else ""
+    for key in sorted(did - said):
+        yield Difference(minion, key, "missed by the plan, not foretold", marked=bool(doubts), why=why)
+    for key in sorted(said - did):
+        yield Difference(minion, key, "foretold to be missed by the plan, and not run", marked=bool(doubts), why=why)
 
 
 def verdict(differences: list[Difference]) -> Verdict:
@@ -118,6 +133,8 @@ def _differs(key: str, said: ForetoldState, did: Mapping[str, Any]) -> str:
     if key.startswith("cmd_|-") or "mod_watch" in key:
         return "" if (said.result is None) == acts else f"said {said.comment}, did {_shown(did)}"
     before, after = _comparable(said.changes), _comparable(did["changes"])
+    if key.startswith(_ACCOUNTS):  # what the system chooses for a new one, such as its number
+        after = {name: value for name, value in after.items() if name in before}
     if before != after:
         return f"said {before} ({said.comment}), did {after} ({did['comment']})"
     return ""

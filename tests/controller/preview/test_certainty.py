@@ -61,6 +61,17 @@ def test_what_a_preview_did_not_look_at_is_marked_with_all_that_follows():
     assert "not evaluated" in marked["file_|-a_|-a_|-managed"]["uncertain"]
 
 
+def test_a_check_command_decides_on_what_acts_alone():
+    states = {
+        "file_|-a_|-a_|-managed": {"result": None, "comment": "is set to be changed"},
+        "file_|-b_|-b_|-managed": {"result": True, "comment": "in the correct state"},
+    }
+    found = doubts_of_results(states, dict, states.keys())
+    assert {key: doubt.why for key, doubt in found.items()} == {
+        "file_|-a_|-a_|-managed": "check_cmd decides on the machine"
+    }
+
+
 def test_what_listens_to_something_uncertain_is_uncertain():
     states = {
         "file_|-a_|-a_|-managed": {"result": None, "comment": "What it would do is not known: x"},

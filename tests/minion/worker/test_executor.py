@@ -135,6 +135,26 @@ def test_a_preview_evaluates_conditions_of_the_live_document_alone(execute, sett
     assert not (tmp_path / "made").exists()
 
 
+def test_a_preview_tells_what_the_check_after_the_push_would_find(execute, desired_state, tmp_path):
+    asks = [{"fun": "file.file_exists", "path": f"{tmp_path}/made"}]
+    live = desired_state(
+        ("file", "managed", f"{tmp_path}/drifted", {"contents": "as it shall be"}),
+        ("cmd", "run", "each time", {}),
+        ("environ", "setenv", "ONE_RUN", {"value": "1"}),
+        ("file", "managed", f"{tmp_path}/follows", {"contents": "x", "onlyif": asks}),
+        ("file", "managed", f"{tmp_path}/made", {"contents": "by the push"}),
+    )
+    document = live.as_document()
+    made = next(key for key, chunk in live.chunks.items() if chunk.name.endswith("made"))
+    more = {"base": "", "digest": patch.digest(document), "patch": patch.diff(None, document), "keys": (made,)}
+    names = lambda found: [key.rsplit("/")[-1].partition("_|-")[0] for key in found]  # noqa: E731
+    assert execute(Preview(run_id="p1", **more), live).value is None
+    result = execute(Preview(run_id="p2", check=True, **more), live)
+    assert names(result.states) == ["made"]
+    assert names(result.value) == ["drifted", "follows"]
+    assert list(tmp_path.glob("made")) == []
+
+
 def test_a_call_gives_its_value_and_its_events_are_on_disk(call, settings):
     assert call("grains.get", "os")[0] == "X"
     assert call("event.send", "a/b", {"c": 1}) == (True, "")
