@@ -83,7 +83,6 @@ def run_chunks(
         for key, chunk in desired.chunks.items()
         if key not in wanted
     }
-    failhard = job.settings.failhard
     results = run(
         desired.chunks,
         AttributedStates(engine, events),
@@ -91,12 +90,10 @@ def run_chunks(
         clock=time.time,
         journal=journal,
         known=known,
-        failhard=failhard,
+        failhard=job.settings.failhard,
         hooks=hooks,
     )
-    found = None
-    if isinstance(request, Preview) and request.check and not stop.requested():
-        found = _found_after(desired, AttributedStates(engine.checking(), events), hooks, failhard=failhard)
+    found = _found_after(job, request, desired, AttributedStates(engine.checking(), events), hooks)
     if stop.suspended():
         raise AgentGone  # the next worker goes on from the journal
     left = not_run(desired.chunks, results, known, STOPPED) if stop.requested() else {}
@@ -114,9 +111,13 @@ def run_chunks(
     )
 
 
-def _found_after(desired: Desired, checking: Executor, hooks: RunHooks, *, failhard: bool) -> dict[str, dict[str, Any]]:
+def _found_after(
+    job: WorkerRequest, request: Run | Preview, desired: Desired, checking: Executor, hooks: RunHooks
+) -> dict[str, dict[str, Any]] | None:
     """What would still have something to do after the run that was foretold, by key: the check after a push."""
-    results = run(desired.chunks, checking, test=True, clock=time.time, failhard=failhard, hooks=hooks)
+    if not isinstance(request, Preview) or not request.check:
+        return None
+    results = run(desired.chunks, checking, test=True, clock=time.time, failhard=job.settings.failhard, hooks=hooks)
     return as_running(desired.chunks, {key: result for key, result in results.items() if result.result is None})
 
 

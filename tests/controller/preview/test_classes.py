@@ -1,7 +1,7 @@
 """Classes of a preview: those that were planted are found, with holes where their minions differ."""
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from controller.preview.classes import change_classes
@@ -121,6 +121,7 @@ def filled(text, minion, holes, columns):
     return text
 
 
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])  # a loaded machine draws slowly
 @given(fleets())
 def test_the_classes_found_are_those_that_were_planted(fleet):
     planted, changes, grains = fleet
