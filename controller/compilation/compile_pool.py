@@ -22,7 +22,8 @@ from controller.compilation.compile_rpc import FleetQuery
 from controller.compilation.compile_rpc_server import PortCalls, RpcServer
 from controller.compilation.sandbox import SandboxPolicy
 from controller.compilation.workers.channel import LimitExceeded, WorkerLate
-from controller.compilation.workers.process import CompileProcess, WorkerFailed
+from controller.compilation.workers.process import CompileProcess
+from controller.compilation.workers.worker_process import WorkerFailed
 from controller.config.limits import CompileWorkerLimits, label_of
 from controller.config.sections import PortOptions
 from highstate.dummy_ports import without_secrets

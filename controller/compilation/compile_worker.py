@@ -13,7 +13,6 @@ import pickle
 import random
 import re
 import resource
-import signal
 import socket
 import sys
 import threading
@@ -24,9 +23,7 @@ from dataclasses import dataclass, field, replace
 from importlib import resources
 
 import msgspec
-import pygit2
 from msgspec import structs
-from pygit2.enums import ConfigLevel
 
 from controller.compilation.compile_messages import CompiledMinion, CompileRequest
 from controller.compilation.compile_rpc import (
@@ -41,13 +38,9 @@ from controller.compilation.compile_rpc import (
 from controller.compilation.document_encoder import Packer
 from controller.compilation.gc_policy import collect_new, collect_seldom
 from controller.compilation.recorded_facts import FleetAnswer, MinionFacts
-from controller.compilation.sandbox import SandboxPolicy, Unconfined, confine
 from controller.compilation.workers.channel import ChannelClosed, WorkerChannel
-from controller.compilation.workers.resource_limits import (
-    end_with_parent,
-    few_descriptors_left,
-    limit_resources,
-)
+from controller.compilation.workers.entry import begin
+from controller.compilation.workers.resource_limits import few_descriptors_left
 from controller.compilation.workers.settings import WorkerSettings
 from controller.compilation.workers.source_rendering import rendered_states
 from extmods.compile_modules import CompileModules, Tree
@@ -266,16 +259,10 @@ def main(sock: socket.socket, settings: WorkerSettings) -> None:
 
     Sends first why it cannot be sandboxed by the policy of the settings, or an empty text.
     """
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C goes to the controller, which ends us
-    end_with_parent(settings.controller_pid)
-    os.nice(5 + settings.niceness)  # replies to minions come before compiles
-    limit_resources(settings.memory_bytes)
     collect_seldom()
-    channel = WorkerChannel(sock)
     own_memory = OwnMemory()
     with suppress(ChannelClosed):
-        channel.send(_enter_sandbox(settings.sandbox_policy).encode())
-        _serve(channel, own_memory, settings)
+        _serve(begin(sock, settings), own_memory, settings)
 
 
 def _serve(channel: WorkerChannel, own_memory: OwnMemory, settings: WorkerSettings) -> None:
@@ -330,24 +317,6 @@ class OwnMemory:
     def data_bytes(self) -> int:
         """Bytes of data, which the kernel compares with RLIMIT_DATA."""
         return int(os.pread(self._file, 256, 0).split()[5]) * _PAGE_BYTES
-
-
-def _enter_sandbox(sandbox_policy: SandboxPolicy | None) -> str:
-    """Enter the sandbox; why that cannot be done, or an empty text."""
-    if sandbox_policy is None:
-        return ""
-    _ignore_git_configuration()
-    try:
-        confine(sandbox_policy)
-    except Unconfined as error:
-        return str(error)
-    return ""
-
-
-def _ignore_git_configuration() -> None:
-    """Have libgit2 read no configuration: one that the sandbox does not let it read would fail every tree."""
-    for level in (ConfigLevel.SYSTEM, ConfigLevel.XDG, ConfigLevel.GLOBAL):
-        pygit2.settings.search_path[level] = ""
 
 
 if __name__ == "__main__":

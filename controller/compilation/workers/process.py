@@ -1,56 +1,31 @@
-"""One compile worker, as the controller sees it: started when first needed and again after it was killed.
+"""One compile worker, as the controller sees it.
 
-Called by `compile_pool`, from one thread at a time; `close` from any. The worker is not trusted, as a tree's Python may
-run in it. What it sends is bounded in size, number and time, decoded as the expected types, and must be about the
-minion that was asked for; it is never unpickled.
+Called by `compile_pool`. What it sends is decoded as the expected types, and must be about the minion that was asked
+for.
 """
 
 from __future__ import annotations
 
-import contextlib
-import os
 import pickle
-import signal
-import socket
-import subprocess
-import sys
-import threading
 import time
-from collections.abc import Iterator
-from pathlib import Path
 
 import msgspec
-import structlog
 
 from controller.compilation.compile_messages import CompiledMinion, CompileRequest
 from controller.compilation.compile_rpc import PortCall
 from controller.compilation.compile_rpc_server import RpcServer
 from controller.compilation.sandbox import SandboxPolicy
 from controller.compilation.workers.answer_limits import within_limits
-from controller.compilation.workers.channel import ChannelClosed, LimitExceeded, WorkerChannel
+from controller.compilation.workers.channel import LimitExceeded
 from controller.compilation.workers.document_check import DocumentCheck
-from controller.compilation.workers.settings import WorkerSettings
+from controller.compilation.workers.worker_process import FOR_SOURCES, WorkerFailed, WorkerProcess
 from controller.config.limits import CompileWorkerLimits
 from wire.patch import digest_of_packed
 
-log = structlog.get_logger()
-
-_START = 60.0
-"""Seconds until a new process has to be there."""
-_FOR_SOURCES = 0.9
-"""Part of the time left that a source may take: the rest is for the compile to make an error of it."""
 _DECODER = msgspec.msgpack.Decoder(CompiledMinion | PortCall)
 
 
-class WorkerFailed(Exception):
-    """The worker has sent no answer; the text says why. It has to be stopped."""
-
-
-class WorkerClosed(Exception):
-    """The controller stops."""
-
-
-class CompileProcess:
+class CompileProcess(WorkerProcess):
     """One process.
 
     Args:
@@ -63,39 +38,14 @@ class CompileProcess:
     def __init__(
         self, timeout: float, sandbox_policy: SandboxPolicy | None, limits: CompileWorkerLimits, *, niceness: int = 0
     ) -> None:
-        self.timeout = timeout
-        self.limits = limits
-        self._sandbox_policy = sandbox_policy
-        self._niceness = niceness
-        self._lock = threading.Lock()
-        """Around what `close` and the thread that compiles both look at."""
-        self._use = threading.Lock()
-        self._process: subprocess.Popen[bytes] | None = None
-        self._channel: WorkerChannel | None = None
+        module = "controller.compilation.compile_worker"
+        super().__init__(module, timeout, sandbox_policy, limits, niceness=niceness)
         self._documents = DocumentCheck()
-        self._closed = False
-        self._folders: tuple[tuple[int, int], ...] = ()
-        """The folders that the sandbox grants, as the process found them: the kernel knows them by these numbers."""
-
-    @property
-    def pid(self) -> int:
-        """Process id; 0 when it does not run."""
-        process = self._process
-        return process.pid if process is not None else 0
-
-    @contextlib.contextmanager
-    def in_use(self) -> Iterator[None]:
-        """Around `send`, `receive` and `stop`, all of one thread."""
-        try:
-            with self._use:
-                yield
-        finally:
-            self._stop_when_closed()
 
     def send(self, request: CompileRequest) -> None:
         """Have it compile; starts it when it does not run. Raises as `receive` does, or OSError."""
-        channel = self._started()
-        with self._failures(channel):
+        channel = self.started()
+        with self.failures(channel):
             channel.send(pickle.dumps(request), time.monotonic() + self.timeout)
 
     def receive(self, minion_id: str, request: CompileRequest, rpc_server: RpcServer) -> CompiledMinion:
@@ -106,64 +56,19 @@ class CompileProcess:
             WorkerLate, LimitExceeded: and why.
             WorkerClosed: the controller stops.
         """
-        channel, until, limits = self._channel, time.monotonic() + self.timeout, self.limits
+        channel, until, limits = self.channel, time.monotonic() + self.timeout, self.limits
         if channel is None:
             raise WorkerFailed("it does not run")
         channel.output_bytes, channel.most_output = 0, limits.output_bytes
-        with self._failures(channel):
+        with self.failures(channel):
             for _ in range(limits.questions + 1):
                 found = _DECODER.decode(channel.receive(limits.frame_bytes, "frame_bytes", until))
                 if isinstance(found, CompiledMinion):
                     document = channel.receive(limits.document_bytes, "document_bytes", until)
                     return within_limits(self._checked(found, document, minion_id, request), limits)
-                answer = rpc_server.answer(found, _FOR_SOURCES * (until - time.monotonic()))
+                answer = rpc_server.answer(found, FOR_SOURCES * (until - time.monotonic()))
                 channel.send(pickle.dumps(answer), until)
         raise LimitExceeded("questions")
-
-    def stop(self) -> None:
-        """End the process; the next request starts another."""
-        with self._lock:
-            process, channel = self._process, self._channel
-            self._process = self._channel = None
-        if channel is not None:
-            channel.close()
-        if process is not None:
-            _kill(process)
-            process.wait()
-
-    def close(self) -> None:
-        """End the process for good; whoever waits for it gets WorkerClosed."""
-        with self._lock:
-            self._closed = True
-        self.interrupt()
-        self._stop_when_closed()
-
-    def interrupt(self) -> None:
-        """End what it is doing, from any thread; whoever waits for it gets WorkerFailed."""
-        with self._lock:
-            if self._process is not None:
-                _kill(self._process)
-            if self._channel is not None:
-                self._channel.shut_down()
-
-    def _stop_when_closed(self) -> None:
-        """Called after each of the two that this waits for: `close`, and the end of a use."""
-        if self._closed and self._use.acquire(blocking=False):
-            try:
-                self.stop()
-            finally:
-                self._use.release()
-
-    @contextlib.contextmanager
-    def _failures(self, channel: WorkerChannel) -> Iterator[None]:
-        """What is wrong with a worker, as WorkerFailed, or as WorkerClosed when it was ended from here."""
-        try:
-            yield
-        except (ChannelClosed, msgspec.MsgspecError, RecursionError, ValueError) as error:
-            if self._closed:
-                raise WorkerClosed from error
-            said = channel.tail
-            raise WorkerFailed(f"{error}" + (f"; it wrote: {said}" if said else "")) from error
 
     def _checked(
         self, found: CompiledMinion, document: bytes, minion_id: str, request: CompileRequest
@@ -179,73 +84,3 @@ class CompileProcess:
             raise ValueError("an answer without a document")
         seconds = found.seconds if 0.0 <= found.seconds <= self.timeout else self.timeout
         return msgspec.structs.replace(found, document=document, seconds=seconds)
-
-    def _started(self) -> WorkerChannel:
-        readable = self._sandbox_policy.readable if self._sandbox_policy else ()
-        folders = tuple(map(_identity, readable))
-        if folders != self._folders:  # one that was swapped or has come: the sandbox that stands does not grant it
-            self.stop()
-        if self._channel is not None:
-            return self._channel
-        self._folders = folders
-        channel = self._start()
-        with self._failures(channel):
-            lacking = channel.receive(self.limits.frame_bytes, "frame_bytes", time.monotonic() + _START).decode()
-        if lacking:
-            log.warning("compile worker is not sandboxed", reason=lacking)
-        return channel
-
-    def _start(self) -> WorkerChannel:
-        ours, theirs = socket.socketpair()
-        output, written = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
-        os.set_blocking(written, True)
-        module = ("saltern.run_module", "controller.compilation.compile_worker")
-        settings = WorkerSettings(
-            sandbox_policy=self._sandbox_policy,
-            memory_bytes=self.limits.memory_bytes,
-            max_states=self.limits.states,
-            controller_pid=os.getpid(),
-            niceness=self._niceness,
-        )
-        channel = WorkerChannel(ours, output)
-        try:
-            with theirs, self._lock:
-                if self._closed:
-                    raise WorkerClosed
-                self._process = subprocess.Popen(
-                    [sys.executable, "-P", "-m", *module, str(theirs.fileno()), settings.as_argument()],
-                    pass_fds=[theirs.fileno()],
-                    stdin=subprocess.DEVNULL,
-                    stdout=written,
-                    stderr=written,
-                    env=_environment(),
-                    process_group=0,
-                )
-                self._channel = channel
-        except BaseException:
-            channel.close()
-            raise
-        finally:
-            os.close(written)
-        return channel
-
-
-def _kill(process: subprocess.Popen[bytes]) -> None:
-    """Kill it, with the programs that it runs if it may run any."""
-    with contextlib.suppress(ProcessLookupError):
-        if process.returncode is None:  # until it is waited for, nobody else has its number
-            os.killpg(process.pid, signal.SIGKILL)
-
-
-def _environment() -> dict[str, str]:
-    """What a worker sees of ours. The seed is fixed: the order of a set is part of what is sent."""
-    kept = {key: os.environ[key] for key in ("PATH", "LANG", "PYTHONPATH", "HOME") if key in os.environ}
-    return {**kept, "PYTHONHASHSEED": "0"}
-
-
-def _identity(path: str) -> tuple[int, int]:
-    try:
-        found = Path(path).stat()
-    except OSError:
-        return (0, 0)
-    return (found.st_dev, found.st_ino)
