@@ -105,6 +105,7 @@ async def controller(
             stack.enter_context(StallWatch(loop, selector, parts.metrics.stalled))
         for pool in parts.pools:
             stack.callback(pool.close)
+        stack.callback(parts.reactor.process.close)
         parts.server.start()
         stack.callback(parts.server.stop)
         parts.metrics.watch_minions(parts.service.state.samples)
@@ -116,6 +117,7 @@ async def controller(
         tasks = _start_tasks(parts)
         stack.push_async_callback(_cancel, tasks)
         stack.push_async_callback(parts.runners.close)
+        stack.push_async_callback(parts.reactor.actions.close)
         failed: list[str] = []
         for task in tasks:
             task.add_done_callback(partial(_die_with, failed))
@@ -141,6 +143,7 @@ def _start_tasks(parts: Parts) -> list[asyncio.Task[None]]:
         asyncio.create_task(parts.handlers.take_waiting_mines(), name="mines"),
         asyncio.create_task(parts.event_log.run(), name="events"),
         asyncio.create_task(parts.pull_requests.run(), name="pull requests"),
+        asyncio.create_task(parts.reactor.run(), name="reactor"),
         asyncio.create_task(_prune(parts), name="prune"),
     ]
 

@@ -12,7 +12,7 @@ import contextlib
 from collections import OrderedDict, deque
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeAlias
 
 import msgspec
 
@@ -24,6 +24,9 @@ _BESIDE_DATA = 500
 """Bytes of memory of an event without its data, about."""
 _ROOM = 8
 """An eviction makes room for one in so many, so that not each event needs one."""
+
+
+IsWanted: TypeAlias = Callable[[Event], bool]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,8 +49,8 @@ class _Share:
 class Subscription:
     """One subscriber's queue; iterate over it. `dropped` counts what it was too slow for."""
 
-    def __init__(self, pattern: str, bounds: QueueBounds, on_refusal: CountRefusal = uncounted) -> None:
-        self.pattern = pattern
+    def __init__(self, wanted: IsWanted, bounds: QueueBounds, on_refusal: CountRefusal = uncounted) -> None:
+        self.wanted = wanted
         self.dropped = 0
         self._queue: OrderedDict[int, tuple[Event, int]] = OrderedDict()
         """By their ids, which rise, with their sizes."""
@@ -124,6 +127,10 @@ class Subscription:
             await self._ready.wait()
 
 
+def _every(event: Event) -> bool:
+    return True
+
+
 def _owner(event: Event) -> str:
     """Whose room in the queue an event takes; strangers choose the ids in key requests, and share one."""
     return event.tag if event.tag == KEY_REQUEST else event.minion
@@ -177,15 +184,27 @@ class Bus:
 
     def deliver(self, event: Event) -> None:
         """Fire an event that was made."""
-        asked = [each for each in self._subscriptions if tag_matches(each.pattern, event.tag)]
+        asked = [each for each in self._subscriptions if each.wanted(event)]
         size = _size_of(event) if asked else 0
         for subscription in asked:
             subscription.offer(event, size)
 
-    @contextlib.contextmanager
-    def subscribe(self, pattern: str = "*") -> Iterator[Subscription]:
+    def subscribe(self, pattern: str = "*") -> contextlib.AbstractContextManager[Subscription]:
         """Events from now on whose tag matches the glob."""
-        subscription = Subscription(pattern, self._bounds, self._on_refusal)
+        return self.subscribe_to(_every if pattern == "*" else lambda event: tag_matches(pattern, event.tag))
+
+    @contextlib.contextmanager
+    def subscribe_to(
+        self, wanted: IsWanted, *, bounds: QueueBounds | None = None, on_refusal: CountRefusal | None = None
+    ) -> Iterator[Subscription]:
+        """Events from now on that are wanted.
+
+        Args:
+            wanted: asked about every event as it is published; must be fast.
+            bounds: how far this subscriber may lag behind.
+            on_refusal: see `Bus`.
+        """
+        subscription = Subscription(wanted, bounds or self._bounds, on_refusal or self._on_refusal)
         self._subscriptions.add(subscription)
         try:
             yield subscription

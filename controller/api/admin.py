@@ -18,6 +18,7 @@ from controller.config.limits import ApiLimits
 from controller.schema.controller_api import ControllerApi
 from controller.schema.errors import ServiceError
 from controller.schema.minions import StatusView
+from controller.schema.reactions import ReactionQuery, ReactionsQuery
 from controller.schema.remotes import FetchView
 from controller.schema.requests import (
     CallQuestion,
@@ -67,6 +68,8 @@ def admin_app(service: ControllerApi, limits: ApiLimits, on_refusal: CountRefusa
             resume,
             preview,
             pulls,
+            reactions,
+            reaction,
             events,
         ],
         state=State({"service": service}, deep_copy=False),
@@ -167,6 +170,19 @@ async def history(request: AdminRequest) -> Response[bytes]:
 async def compile_detail(request: AdminRequest) -> Response[bytes]:
     """`saltern show`, of a minion."""
     return encoding.answer(_service(request).compile_detail(_query(request, CompileQuery).minion))
+
+
+@get("/reactions")
+async def reactions(request: AdminRequest) -> Response[bytes]:
+    """`saltern reactions list`."""
+    query = _query(request, ReactionsQuery)
+    return encoding.answer(tuple(await _service(request).reactions(min(max(query.limit, 1), 10_000))))
+
+
+@get("/reaction")
+async def reaction(request: AdminRequest) -> Response[bytes]:
+    """`saltern reactions show`."""
+    return encoding.answer(await _service(request).reaction(_query(request, ReactionQuery).id))
 
 
 @get("/pulls")

@@ -6,6 +6,7 @@ about minions stay with `reconcile`.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 
@@ -20,18 +21,22 @@ from controller.observe.run_text import count_states, run_summary
 from controller.preview.preview import Previews
 from controller.preview.report_archive import ReportArchive
 from controller.pull_requests.reconciler import PullRequests
+from controller.reactions import traces
+from controller.reactions.traces import view_of
 from controller.reconcile.decision import AfterRun, Declined, Request
 from controller.reconcile.live import LiveRevision
 from controller.reconcile.reconciler import Reconciler
 from controller.reconcile.status import Status
 from controller.runners.runner_jobs import RunnerJobs
 from controller.runners.waiting import call_and_wait
+from controller.schema.errors import ServiceError
 from controller.schema.events import EventView, WhyView
 from controller.schema.keys import ControllerKey, KeyRefusals, KeyView
 from controller.schema.minions import CompileView, MinionStatus
 from controller.schema.plans import MinionDiff
 from controller.schema.preview_stream import PreviewItem
 from controller.schema.pulls import PullView
+from controller.schema.reactions import ReactionTrace, ReactionView
 from controller.schema.remotes import RemoteStatus
 from controller.schema.reports import ReportPage
 from controller.schema.requests import CallQuestion, PreviewQuestion, RunnerQuestion, SyncQuestion
@@ -258,15 +263,22 @@ class ControllerService:
         """See `ControllerApi`."""
         with self.telemetry.bus.subscribe() as subscription:
             async for event in subscription:
-                yield EventView(
-                    id=str(event.id),
-                    tag=event.tag,
-                    time=event.time,
-                    cause=str(event.cause) if event.cause else "",
-                    minion=event.minion,
-                    revision=event.revision,
-                    data=dict(event.data),
-                )
+                yield view_of(event)
+
+    async def reactions(self, limit: int) -> Sequence[ReactionView]:
+        """See `ControllerApi`."""
+        await self.telemetry.event_log.flush()
+        return await asyncio.to_thread(traces.recent, self.store.events, limit)
+
+    async def reaction(self, reaction_id: str) -> ReactionTrace:
+        """See `ControllerApi`."""
+        await self.telemetry.event_log.flush()
+        found = await asyncio.to_thread(traces.trace, self.store.events, reaction_id)
+        if found is None:
+            raise ServiceError(
+                "not-found", f"no reaction {reaction_id!r}", hint="`saltern reactions list` shows the newest"
+            )
+        return found
 
     async def report_page(self, report_id: str, expires: str, signature: str, form: str) -> ReportPage:
         """See `ControllerApi`."""

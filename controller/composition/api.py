@@ -38,6 +38,8 @@ def compose_actions(
         metrics=shared.metrics,
         redactor=shared.redactor,
         clock=shared.clock,
+        reconciler=reconciler,
+        bus=shared.bus,
         waiters=handlers.results.waiters,
         watchers=handlers.results.watchers,
     )

@@ -12,6 +12,7 @@ from controller.compilation.builder import Builder
 from controller.compilation.compile_pool import CompilePool
 from controller.compilation.compile_ports import plugins_of, ports_of
 from controller.compilation.compile_requests import CompileRequests
+from controller.compilation.compile_rpc import FleetQuery
 from controller.compilation.fact_queries import FactQueries
 from controller.compilation.mine import MineStore
 from controller.compilation.runners import Runners
@@ -37,6 +38,8 @@ class CompilationParts:
     pool: CompilePool
     preview_pool: CompilePool
     """For what is not live: its compiles are ended with their asker, and never waited for by live ones."""
+    fleet: FleetQuery
+    """Answers what templates ask of the fleet."""
     requests: CompileRequests
     mines: MineStore
     builds: BuildReconciler
@@ -88,7 +91,13 @@ def compose_compilation(shared: Shared, server: Server, reconciler: Reconciler) 
     )
     sources = _sources(shared, builds, reconciler)
     return CompilationParts(
-        pool=pool, preview_pool=preview_pool, requests=requests, mines=mines, builds=builds, sources=sources
+        pool=pool,
+        preview_pool=preview_pool,
+        fleet=runners.answer,
+        requests=requests,
+        mines=mines,
+        builds=builds,
+        sources=sources,
     )
 
 

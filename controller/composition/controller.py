@@ -12,6 +12,7 @@ from controller.composition.api import compose_actions, compose_service
 from controller.composition.compilation import compose_compilation
 from controller.composition.messages import compose_handlers, compose_wire
 from controller.composition.pull_requests import compose_pull_requests
+from controller.composition.reactions import compose_reactor
 from controller.composition.reconcile import compose_reconciler
 from controller.composition.runners import compose_runners
 from controller.composition.shared import Resources, share
@@ -19,6 +20,7 @@ from controller.messages.message_handlers import MessageHandlers
 from controller.observe.event_log import EventLog
 from controller.observe.metrics import Metrics
 from controller.pull_requests.reconciler import PullRequests
+from controller.reactions.reactor import Reactor
 from controller.reconcile.reconciler import Reconciler
 from controller.runners.runner_jobs import RunnerJobs
 from wire.server.server import Server
@@ -41,6 +43,7 @@ class Parts:
     service: ControllerService
     pull_requests: PullRequests
     runners: RunnerJobs
+    reactor: Reactor
 
 
 def compose(resources: Resources) -> Parts:
@@ -68,4 +71,5 @@ def compose(resources: Resources) -> Parts:
         service=compose_service(shared, wire.server, compilation, actions, pull_requests, runners),
         pull_requests=pull_requests,
         runners=runners,
+        reactor=compose_reactor(shared, compilation, actions.jobs, runners),
     )

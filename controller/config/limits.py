@@ -150,6 +150,24 @@ class RunnerLimits:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ReactorLimits:
+    """Events that reactors answer, which minions and strangers cause."""
+
+    waiting_events: LimitCount = 10_000
+    """Events that wait for their reactions; then the oldest of who has most are dropped, and the drop is an event."""
+    waiting_bytes: LimitCount = 16 * 1024 * 1024
+    """Bytes of the data of these events."""
+    sls_seconds: LimitSeconds = 10.0
+    """Seconds that the SLS which answer one event may take."""
+    chain: LimitCount = 10
+    """Reactions in one chain of causes; more count as a loop, and are refused."""
+    firings_per_minute: LimitCount = 60
+    """Events of one entry of `reactor` about one minion in a minute; more are refused."""
+    minions: LimitCount = 10_000
+    """Minions that one reaction calls a function on."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ForgeLimits:
     """A forge whose API is asked."""
 
@@ -187,6 +205,7 @@ class BorderLimits:
     git: GitLimits = field(default_factory=GitLimits)
     runner: RunnerLimits = field(default_factory=RunnerLimits)
     forge: ForgeLimits = field(default_factory=ForgeLimits)
+    reactor: ReactorLimits = field(default_factory=ReactorLimits)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

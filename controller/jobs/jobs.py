@@ -15,10 +15,12 @@ from controller.observe.metrics import Metrics
 from controller.observe.redactor import Redactor
 from controller.observe.run_text import progress_text, requested, typed_arguments
 from controller.reconcile.jids import Jids
+from controller.reconcile.reconciler import Reconciler
 from controller.schema.requests import CallQuestion
 from controller.schema.runs import CallProgress, CallReturn
 from controller.sessions.sessions import Sessions
 from controller.store import RunRecord, Store
+from reactors.bus import Bus
 from wire.messages import Call, RunProgress, RunResult, ToMinion
 from wire.server.server import Server
 
@@ -43,16 +45,29 @@ class Jobs:
     metrics: Metrics
     redactor: Redactor
     clock: Callable[[], float]
+    reconciler: Reconciler
+    bus: Bus
     waiters: dict[str, asyncio.Future[RunResult]]
     watchers: dict[str, Callable[[RunProgress], None]]
 
     async def call(
-        self, minions: Sequence[str], question: CallQuestion, *, user: str = ""
+        self, minions: Sequence[str], question: CallQuestion, *, user: str = "", cause: int = 0
     ) -> AsyncIterator[CallReturn | CallProgress]:
         """One return a minion, as they come, and with `progress` how far they are.
 
-        `question.timeout`: seconds to wait, 0 for `DEADLINE`.
+        `question.timeout`: seconds to wait, 0 for `DEADLINE`. `cause`: id of the event that it follows from.
         """
+        asked = self.start(minions, question, user=user, cause=cause)
+        async for minion, run_id, news in self.gather(asked, question.timeout or DEADLINE, progress=question.progress):
+            if isinstance(news, RunProgress):
+                yield progress_view(minion, news)
+            else:
+                yield _returned(minion, run_id, news, question.timeout)
+
+    def start(
+        self, minions: Sequence[str], question: CallQuestion, *, user: str = "", cause: int = 0
+    ) -> dict[str, _Asked]:
+        """Have minions call a function; for `gather`, or `forget` when nobody waits."""
         asked, fun = {}, question.fun
         for minion in minions:
             typed = self.redactor.of(minion).text(typed_arguments(fun, question.args, question.kwargs))
@@ -70,11 +85,28 @@ class Jobs:
                 run_id=run.run_id, fun=fun, args=question.args, kwargs=question.kwargs, timeout=question.limit
             )
             asked[minion] = self.ask(run, message)
-        async for minion, run_id, news in self.gather(asked, question.timeout or DEADLINE, progress=question.progress):
-            if isinstance(news, RunProgress):
-                yield progress_view(minion, news)
-            else:
-                yield _returned(minion, run_id, news, question.timeout)
+            if asked[minion][0]:
+                self._begun(run, question, cause)
+        return asked
+
+    def forget(self, asked: Mapping[str, _Asked]) -> None:
+        """Nobody waits for what `start` gave."""
+        for run_id, _ in asked.values():
+            self.waiters.pop(run_id, None)
+
+    def _begun(self, run: RunRecord, question: CallQuestion, cause: int) -> None:
+        """Say that a minion was asked, with Salt's words."""
+        data = {
+            "id": run.minion,
+            "jid": run.run_id,
+            "fun": run.fun,
+            "tgt": question.target.expression,
+            "tgt_type": question.target.kind,
+            "minions": [run.minion],
+            "user": run.user,
+        }
+        event = self.bus.publish(f"salt/job/{run.run_id}/new", data, cause=cause)
+        self.reconciler.follow_run(run.run_id, event.id)
 
     def ask(self, run: RunRecord, message: ToMinion) -> tuple[str, asyncio.Future[RunResult] | None]:
         """Record a run and send its message; (run id, future), the future None when the minion is not connected."""

@@ -10,7 +10,9 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
+from typing import Any
 
+import msgspec
 import structlog
 
 from controller.messages.context import MessageContext
@@ -22,6 +24,9 @@ from controller.store import RunRecord
 from wire.messages import RunProgress, RunResult
 
 log = structlog.get_logger("saltern.runs")
+
+MOST_RETURN = 32 * 1024
+"""Bytes of a function's value in an event."""
 
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 _DRIFT_ID = re.compile(r"drift-[\w.@:-]{1,200}", re.ASCII)
@@ -151,7 +156,9 @@ class RunResults:
             )
             if first:
                 event = self._publish_result(run, result, changed, failed)
-                if run.kind not in ("call", "preview"):
+                if run.kind in ("call", "preview"):
+                    self.reconciler.forget_run(run.run_id)
+                else:
                     self.reconciler.ended(run, result.outcome, cause=event)
         if not first:
             return
@@ -171,10 +178,21 @@ class RunResults:
             "failed": failed,
             "cause": run.reason,
             "error": result.error,
+            **call_data(run, result),
         }
         cause = self.reconciler.run_event(run)
         tag = f"salt/job/{run.run_id}/ret/{run.minion}"
         return self.context.bus.publish(tag, data, cause=cause, revision=run.revision).id
+
+
+def call_data(run: RunRecord, result: RunResult) -> dict[str, Any]:
+    """What Salt's event says of the return of a function; a value that is too large for events is left out."""
+    if run.kind != "call":
+        return {}
+    success = result.outcome in ("ok", "changed", "pending")
+    value = result.value if result.value is not None or not result.states else result.states
+    data = {"fun": run.fun, "success": success, "retcode": 0 if success else 1}
+    return data if len(msgspec.msgpack.encode(value)) > MOST_RETURN else {**data, "return": value}
 
 
 def _give(waiter: asyncio.Future[RunResult], result: RunResult) -> None:

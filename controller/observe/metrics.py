@@ -86,6 +86,7 @@ class Metrics:
         self._messages = self._counter("bus_messages", "Messages on the wire", "direction", "type")
         self._refusals = self._counter("wire_refusals", "Messages and connections that were refused", "reason")
         self._runs = self._counter("runs", "Runs that ended", "kind", "outcome")
+        self._reactions = self._counter("reactions", "Events that reactors answered", "outcome")
         self._policy_refused = Gauge(
             "saltern_policy_refused",
             "Whether the newest revision is not live because its saltern.yaml cannot be read",
@@ -187,6 +188,10 @@ class Metrics:
         """A run has its result after so long on the minion; count each run once."""
         self._runs.labels(kind, outcome).inc()
         self._run_seconds.labels(kind).observe(seconds)
+
+    def reaction_ended(self, outcome: str) -> None:
+        """Reactors have answered an event: `ok`, `failed`, or `loop` when they refused to."""
+        self._reactions.labels(outcome).inc()
 
     def push_applied(self, seconds: float) -> None:
         """A minion has applied a push, so long after the controller saw it."""

@@ -15,9 +15,9 @@ from controller.offline.show import GitLayers
 from controller.offline.trees import snapshot_of
 from controller.reactions.reactor_files import find_files
 from controller.reactions.rendering import ReactorRenderer
+from controller.runners import registry
 from highstate.types import Value
 from reactors.rules.reaction import ReactionCall, Reactions
-from reactors.rules.reaction_arguments import Parameters
 
 
 class ReactorTest(msgspec.Struct, frozen=True, kw_only=True):
@@ -68,7 +68,7 @@ def _tested(
     roots = {env: list(folders) for env, folders in settings.trees.file_roots.items()}
     found = find_files(sls, snapshot_of(roots, git_files), beside=Path.cwd())
     renderer = ReactorRenderer(language=settings.language, grains=collect())
-    made = renderer.reactions(found, tag=tag, data=data, parameters_of=lambda _kind, _fun: Parameters((), (), True))
+    made = renderer.reactions(found, tag=tag, data=data, parameters_of=registry.parameters_of)
     return _as_test(made)
 
 

@@ -6,24 +6,18 @@ master's; `pillar` is empty. What would have to be asked of a machine is an erro
 
 from __future__ import annotations
 
-import socket
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from controller.reactions.controller_machine import controller_id
 from controller.reactions.reactor_files import ReactorFiles
 from highstate.compile_options import CompileOptions
 from highstate.memo.memo import Memo
 from highstate.ports import NO_PORTS, CompilePorts
 from highstate.render.context import RenderContext
 from highstate.types import Minion, Value
-from reactors.rules.reaction import Reactions
-from reactors.rules.reaction_arguments import ParametersOf
+from reactors.rules.reaction import ParametersOf, Reactions
 from reactors.rules.reactor_sls import reactions_of
-
-
-def controller_id() -> str:
-    """Id under which templates of the controller see it: as Salt's master's."""
-    return f"{socket.gethostname()}_master"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -355,6 +355,14 @@ class Reconciler:
         """Id of the event of the start of a run that is open; 0 when it is not known."""
         return self._run_events.get(run_id, 0)
 
+    def follow_run(self, run_id: str, event: int) -> None:
+        """A run that somebody else began: id of the event of its start."""
+        self._run_events[run_id] = event
+
+    def forget_run(self, run_id: str) -> None:
+        """A run that somebody else began has ended."""
+        self._run_events.pop(run_id, None)
+
     def run_event(self, run: RunRecord) -> int:
         """Id of the event of a run's start; 0 for a run that the minion began by itself."""
         known = self._run_events.get(run.run_id)

@@ -18,7 +18,7 @@ from controller.runners.errors import BadControllerArguments, UnknownControllerF
 from controller.runners.not_built import NOT_BUILT
 from minion.arguments import BadValues, spec_of
 from options.near_names import near
-from reactors.rules.reaction_arguments import Parameters
+from reactors.rules.reaction import Parameters
 
 FunctionKind: TypeAlias = Literal["runner", "wheel"]
 ControllerFunction: TypeAlias = Callable[..., Awaitable[Any]]

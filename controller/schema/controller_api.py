@@ -14,6 +14,7 @@ from controller.schema.minions import CompileView, MinionStatus
 from controller.schema.plans import MinionDiff
 from controller.schema.preview_stream import PreviewItem
 from controller.schema.pulls import PullView
+from controller.schema.reactions import ReactionTrace, ReactionView
 from controller.schema.remotes import RemoteStatus
 from controller.schema.reports import ReportPage
 from controller.schema.requests import CallQuestion, PreviewQuestion, RunnerQuestion, SyncQuestion
@@ -91,6 +92,12 @@ class ControllerApi(Protocol):
 
     def events(self) -> AsyncIterator[EventView]:
         """Everything that happens from now on."""
+
+    async def reactions(self, limit: int) -> Sequence[ReactionView]:
+        """The newest events that reactors answered, newest first."""
+
+    async def reaction(self, reaction_id: str) -> ReactionTrace:
+        """A reaction, with what it answered and what followed from it."""
 
     async def report_page(self, report_id: str, expires: str, signature: str, form: str) -> ReportPage:
         """The report of a preview, for who has its address; `form`: `html`, `json` or `md`."""

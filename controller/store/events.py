@@ -19,6 +19,7 @@ _ROOM = 8
 """`prune` makes room for one event in so many."""
 _AT_ONCE = 2000
 """Events that are forgotten in one transaction."""
+_MOST_FOLLOWING = 10_000
 _MOST_BYTES = 64 * 1024
 """Of an event's data; of a larger one only that it happened is kept."""
 
@@ -56,14 +57,23 @@ class Events:
             row = connection.execute(select(events).where(events.c.id == event_id)).first()
         return None if row is None else _event(row)
 
-    def caused_by(self, causes: Collection[int], minion: str) -> list[Event]:
-        """The events about a minion that follow directly from any of these, oldest first."""
+    def caused_by(self, causes: Collection[int], minion: str | None = None) -> list[Event]:
+        """The events (about a minion) that follow directly from any of these, oldest first; of each part so many."""
         found: list[Event] = []
         with self.database.read() as connection:
             for part in chunks([str(cause) for cause in causes]):
-                query = select(events).where(events.c.cause.in_(map(int, part)), events.c.minion == minion)
-                found += [_event(row) for row in connection.execute(query.order_by(events.c.id))]
+                query = select(events).where(events.c.cause.in_(map(int, part)))
+                query = query if minion is None else query.where(events.c.minion == minion)
+                rows = connection.execute(query.order_by(events.c.id).limit(_MOST_FOLLOWING))
+                found += [_event(row) for row in rows]
         return found
+
+    def tagged(self, tags: Sequence[str], limit: int) -> list[Event]:
+        """The newest events with a tag like one of these (`%` stands for any characters), newest first."""
+        query = select(events).where(or_(*(events.c.tag.like(tag) for tag in tags)))
+        with self.database.read() as connection:
+            rows = connection.execute(query.order_by(events.c.id.desc()).limit(limit))
+            return [_event(row) for row in rows]
 
     def newest(self, minion: str, tags: Sequence[str]) -> Event | None:
         """The newest event about a minion with a tag like one of these (`%` stands for any characters)."""

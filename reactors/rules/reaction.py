@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 from highstate.types import Problem
 
@@ -11,6 +12,20 @@ ReactionType: TypeAlias = Literal["local", "runner", "wheel", "caller"]
 """local: a job on minions; runner and wheel: a function of the controller; caller: a function on its own machine."""
 
 REACTION_TYPES: tuple[ReactionType, ...] = ("local", "runner", "wheel", "caller")
+
+
+class Parameters(NamedTuple):
+    """Of a runner or wheel function."""
+
+    positional: tuple[str, ...]
+    """Without a default."""
+    optional: tuple[str, ...]
+    any_name: bool = False
+    """Whether it takes further named arguments."""
+
+
+ParametersOf: TypeAlias = Callable[[Literal["runner", "wheel"], str], "Parameters | None"]
+"""The parameters of a function of the controller; None when there is no such function."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,33 +11,19 @@ Source: salt/utils/reactor.py `ReactWrap.run`, salt/utils/args.py `format_call`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple, TypeAlias
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from highstate.compile.high import REQUISITE_ARGUMENTS
 from highstate.compile.positions import SourceLocation, near
 from highstate.types import Chunk, Problem
-from reactors.rules.reaction import REACTION_TYPES, ReactionCall, ReactionType
+from reactors.rules.reaction import REACTION_TYPES, Parameters, ParametersOf, ReactionCall, ReactionType
 
 _ALIASES = {"cmd": "local"}
 """Older names of types."""
 _ASKED_OF_JOBS = ("ret", "batch", "subset", "timeout")
 _OF_REACTION = frozenset(("tgt", "tgt_type", "expr_form", "arg", "kwarg", "args", *_ASKED_OF_JOBS))
 _NO_ARGUMENTS = frozenset(("name_order", "user", "__user__", "order", *REQUISITE_ARGUMENTS))
-
-
-class Parameters(NamedTuple):
-    """Of a runner or wheel function."""
-
-    positional: tuple[str, ...]
-    """Without a default."""
-    optional: tuple[str, ...]
-    any_name: bool = False
-    """Whether it takes further named arguments."""
-
-
-ParametersOf: TypeAlias = Callable[[ReactionType, str], "Parameters | None"]
-"""The parameters of a function of the controller; None when there is no such function."""
 
 
 def reaction_of(
@@ -50,10 +36,11 @@ def reaction_of(
         return location.problem(f"there are no reactions of type {chunk.state!r}", chunk.state, hint=hint)
     given = {key: value for key, value in chunk.arguments.items() if key not in _NO_ARGUMENTS}
     kind: ReactionType = name
-    parameters = parameters_of(kind, chunk.fun) if kind in ("runner", "wheel") else None
-    if kind in ("runner", "wheel") and parameters is None:
-        return location.problem(f"reaction {chunk.id!r}: there is no {kind} {chunk.fun}", chunk.state)
+    parameters = parameters_of(kind, chunk.fun) if kind == "runner" or kind == "wheel" else None
     reading = _Reading(kind, chunk, location, warnings)
+    if kind in ("runner", "wheel") and parameters is None:
+        reading.warn(f"there is no {kind} {chunk.fun}", hint="this reaction will fail")
+        parameters = Parameters((), (), any_name=True)
     if kind == "local" and "tgt" not in given:
         text = f"the reaction {chunk.id!r} says nothing of its minions"
         return location.problem(text, chunk.state, hint="add `- tgt: PATTERN`")

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from options.document import Fault, Option
-from reactors.events import tag_matches
+from reactors.rules.tag_index import TagIndex
 
 MOST_ENTRIES = 10_000
 """Tags and SLS of one map."""
@@ -31,19 +32,24 @@ class ReactorEntry:
     """`file:line`."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ReactorMap:
     """All entries, in the order in which they were written."""
 
     entries: tuple[ReactorEntry, ...] = ()
 
+    @cached_property
+    def _index(self) -> TagIndex:
+        return TagIndex([entry.tag for entry in self.entries])
+
     def matching(self, tag: str) -> tuple[ReactorEntry, ...]:
         """The entries that answer an event of this tag."""
-        return tuple(entry for entry in self.entries if tag_matches(entry.tag, tag))
+        return tuple(self.entries[position] for position in self._index.matching(tag))
 
-    def sls_for(self, tag: str) -> tuple[str, ...]:
-        """The SLS that answer an event of this tag, as they were written; one that two entries name is there twice."""
-        return tuple(sls for entry in self.matching(tag) for sls in entry.sls)
+
+def sls_of(entries: Sequence[ReactorEntry]) -> tuple[str, ...]:
+    """The SLS of these entries, as they were written; one that two of them name is there twice."""
+    return tuple(sls for entry in entries for sls in entry.sls)
 
 
 def read_reactor_map(option: Option | None, faults: list[Fault]) -> ReactorMap:

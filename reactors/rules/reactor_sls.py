@@ -22,8 +22,8 @@ from highstate.data_limits import unbounded
 from highstate.render.context import RenderContext, RenderFailed
 from highstate.render.pipeline import render_sls
 from highstate.types import Pos, Problem, Stage, Value
-from reactors.rules.reaction import ReactionCall, Reactions
-from reactors.rules.reaction_arguments import ParametersOf, reaction_of
+from reactors.rules.reaction import ParametersOf, ReactionCall, Reactions
+from reactors.rules.reaction_arguments import reaction_of
 
 _NO_IDS = ("include", "extend", "exclude")
 MOST_REACTIONS = 1000

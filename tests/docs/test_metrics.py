@@ -39,6 +39,7 @@ def series() -> dict[str, tuple[str, frozenset[str]]]:
     metrics.received("KeepAlive")
     metrics.refused("malformed")
     metrics.run_ended("apply", "changed", 0.1)
+    metrics.reaction_ended("ok")
     metrics.missed_by_plan(1)
     metrics.policy_refused(refused=True)
     metrics.push_applied(0.1)
@@ -83,6 +84,7 @@ def test_the_fixture_calls_all_there_is():
         "received",
         "refused",
         "run_ended",
+        "reaction_ended",
         "push_applied",
         "hooked",
         "limit_refused",

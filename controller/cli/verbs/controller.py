@@ -25,12 +25,6 @@ from controller.config.settings import LOG_LEVELS, nearest_level
 def controller_command(log_level: str | None, check: bool, config_dir: Path) -> int:
     """Run the controller until it is told to stop (Ctrl-C, SIGTERM)."""
     settings = settings_of(config_dir, whole=True)
-    if settings.reactor.entries:
-        raise Failure(
-            f"{settings.places['reactor']}: the controller does not carry out reactors yet",
-            USAGE,
-            hint="remove the option; `saltern reactor test --config FILE` shows what it would do",
-        )
     if nothing := missing_configuration(config_dir):
         if check or not config_dir.is_dir():
             raise Failure(nothing, USAGE, hint="docs/configuration.md names the options; gitfs_remotes is the first")

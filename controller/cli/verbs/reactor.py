@@ -67,10 +67,11 @@ def test_command(tag: str, data: Path, config_file: Path | None, out: str, timeo
     What keeps a reaction from being done is shown with file and line, and the exit code is 4.
     """
     from controller.offline.reacting import try_reactors
+    from reactors.rules.reactor_map import sls_of
 
     settings = _settings(config_file, config_dir)
     event = _event(data)
-    sls = settings.reactor.sls_for(tag)
+    sls = sls_of(settings.reactor.matching(tag))
     if not sls:
         output.remark(f"no reactor answers {output.printable(tag)}; `saltern reactor list` shows all")
     tested = try_reactors(

@@ -109,10 +109,3 @@ def test_a_configuration_that_is_wrong_is_refused(run, master):
     assert f"{master}:1: reactor must be a list of tags" in err
     master.unlink()
     assert "there is no such file" in run("list")[2]
-
-
-def test_a_controller_with_reactors_says_that_it_does_not_carry_them_out(config_dir, capsys):
-    with (config_dir / "controller").open("a") as file:
-        file.write("\nreactor:\n- a: [/x.sls]\n")
-    assert run_verb(["controller", "--check", "-c", str(config_dir)]) == 64
-    assert "does not carry out reactors yet" in capsys.readouterr().err

@@ -8,13 +8,14 @@ import pytest
 import yaml
 
 from controller.offline.reacting import plain_reaction
+from controller.reactions.controller_machine import controller_id
 from controller.reactions.reactor_files import find_files
-from controller.reactions.rendering import ReactorRenderer, controller_id
+from controller.reactions.rendering import ReactorRenderer
 from gitfs.tree.snapshot import directory_snapshot
 from highstate.compile import CompileOptions
 from options.document import Option
-from reactors.rules.reaction_arguments import Parameters
-from reactors.rules.reactor_map import read_reactor_map
+from reactors.rules.reaction import Parameters
+from reactors.rules.reactor_map import read_reactor_map, sls_of
 from tools.oracle.call import place
 from tools.oracle.reactors import GOLDENS, record
 
@@ -56,7 +57,7 @@ def told(golden, case, folder):
     found = read_reactor_map(Option(in_folder(option, folder), "master:1"), faults)
     assert not faults
     tree = directory_snapshot({"base": [str(folder / "tree")]})
-    files = find_files(found.sls_for(case["tag"]), tree)
+    files = find_files(sls_of(found.matching(case["tag"])), tree)
     made = ReactorRenderer(language=CompileOptions()).reactions(
         files, tag=case["tag"], data=case["data"], parameters_of=lambda *function: PARAMETERS.get(function)
     )

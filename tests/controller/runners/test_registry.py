@@ -9,7 +9,7 @@ import pytest
 from controller.runners import registry
 from controller.runners.errors import BadControllerArguments, UnknownControllerFunction
 from controller.runners.not_built import NOT_BUILT
-from reactors.rules.reaction_arguments import Parameters
+from reactors.rules.reaction import Parameters
 
 KINDS = ("runner", "wheel")
 

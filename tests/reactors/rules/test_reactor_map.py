@@ -3,7 +3,7 @@
 import pytest
 
 from options.document import parse_document
-from reactors.rules.reactor_map import read_reactor_map
+from reactors.rules.reactor_map import read_reactor_map, sls_of
 
 
 def read(text):
@@ -22,13 +22,13 @@ def test_salts_form_has_tags_with_their_sls_in_order():
         "  - 'salt/*': [/srv/all.sls]\n"
     )
     assert not faults
-    assert found.sls_for("salt/minion/web1/start") == (
+    assert sls_of(found.matching("salt/minion/web1/start")) == (
         "/srv/reactor/start.sls",
         "salt://reactor/two.sls",
         "/srv/all.sls",
     )
     assert [entry.place for entry in found.matching("salt/auth")] == ["master:5", "master:6"]
-    assert found.sls_for("other") == ()
+    assert found.matching("other") == ()
 
 
 @pytest.mark.parametrize(
@@ -39,7 +39,7 @@ def test_salts_form_has_tags_with_their_sls_in_order():
 def test_what_salt_takes_without_a_word_and_does_nothing_is_taken(text):
     found, faults = read(text)
     assert not faults
-    assert (found.sls_for("a"), found.sls_for("b")) == (("/x.sls",), ("/y.sls",))
+    assert (sls_of(found.matching("a")), sls_of(found.matching("b"))) == (("/x.sls",), ("/y.sls",))
 
 
 @pytest.mark.parametrize("text", ["", "reactor:", "reactor: []", "reactor: {}"])

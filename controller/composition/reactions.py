@@ -1,0 +1,79 @@
+"""Wires reactors."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache, partial
+from typing import Any, get_args
+
+from controller.compilation.sandbox_policy import sandbox_policy_of
+from controller.composition.compilation import CompilationParts
+from controller.composition.shared import Shared
+from controller.jobs.jobs import Jobs
+from controller.reactions.actions import USER, ReactionActions
+from controller.reactions.reactor import Reactor, ReactorSettings
+from controller.reactions.reactor_process import ReactorProcess
+from controller.runners import registry
+from controller.runners.runner_jobs import ControllerCall, RunnerJobs
+from reactors.rules.loop_guard import LoopBounds, LoopGuard
+from reactors.rules.reaction import Parameters, ReactionCall
+
+
+def compose_reactor(shared: Shared, compilation: CompilationParts, jobs: Jobs, runners: RunnerJobs) -> Reactor:
+    """What answers events."""
+    settings = shared.resources.settings
+    limits = settings.limits.reactor
+    return Reactor(
+        settings=ReactorSettings(
+            reactors=settings.reactor,
+            language=settings.language,
+            limits=limits,
+            grains=cache(_own_grains),
+            parameters=cache(_parameters),
+        ),
+        bus=shared.bus,
+        live=shared.live,
+        process=ReactorProcess(
+            timeout=limits.sls_seconds,
+            sandbox_policy=sandbox_policy_of(settings),
+            ports=settings.ports,
+            fleet=compilation.fleet,
+            limits=settings.limits.compile_worker,
+            on_refusal=partial(shared.metrics.limit_refused, "compile-worker"),
+        ),
+        actions=ReactionActions(
+            targets=shared.targets,
+            jobs=jobs,
+            start_runner=partial(_start_runner, runners),
+            most_minions=limits.minions,
+        ),
+        guard=LoopGuard(LoopBounds(depth=limits.chain, firings=limits.firings_per_minute)),
+        ids=shared.ids,
+        metrics=shared.metrics,
+        clock=shared.clock,
+    )
+
+
+def _start_runner(runners: RunnerJobs, call: ReactionCall, cause: int) -> str:
+    kind: registry.FunctionKind = "wheel" if call.type == "wheel" else "runner"
+    started = runners.start(
+        ControllerCall(kind=kind, fun=call.fun, args=call.arg, kwargs=call.kwarg, user=USER, cause=cause)
+    )
+    return started.jid
+
+
+def _parameters() -> Mapping[tuple[str, str], Parameters]:
+    """(kind, function) -> parameters, of all functions of the controller."""
+    found = {
+        (kind, name): registry.parameters_of(kind, name)
+        for kind in get_args(registry.FunctionKind)
+        for name in registry.names(kind)
+    }
+    return {key: parameters for key, parameters in found.items() if parameters is not None}
+
+
+def _own_grains() -> Mapping[str, Any]:
+    """Grains of the controller's machine, for templates. Called in a thread, once."""
+    from minion.grains.collect import collect
+
+    return collect()

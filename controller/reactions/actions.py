@@ -1,0 +1,129 @@
+"""What reactions ask for, done: jobs on minions. Nobody waits for results; they come as events with their cause."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias, get_args
+
+from controller.jobs.jobs import DEADLINE, Jobs
+from controller.jobs.targets import Targets
+from controller.schema.errors import ServiceError
+from controller.schema.requests import CallQuestion
+from controller.schema.targets import TargetExpression, TargetKind
+from reactors.rules.reaction import ReactionCall
+
+USER = "Reactor"
+"""Who asks for what reactions do, as in Salt."""
+_KINDS = frozenset(get_args(TargetKind))
+
+StartRunner: TypeAlias = Callable[[ReactionCall, int], str]
+"""Begins a runner or wheel; arguments: the call, id of the cause. The jid."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StartedAction:
+    """What was done about one reaction."""
+
+    id: str
+    type: str
+    fun: str
+    tgt: Any = None
+    jobs: Mapping[str, str] | None = None
+    """Minion -> id of its run; of a runner, its own jid under an empty name."""
+    unreachable: Sequence[str] = ()
+    """Minions that are not connected."""
+    error: str = ""
+
+    def as_data(self) -> dict[str, Any]:
+        """As an event has it."""
+        data: dict[str, Any] = {"id": self.id, "type": self.type, "fun": self.fun}
+        if self.tgt is not None:
+            data["tgt"] = self.tgt
+        jobs = self.jobs or {}
+        data["jobs"] = dict(list(jobs.items())[:_SHOWN])
+        if len(jobs) > _SHOWN:
+            data["more_jobs"] = len(jobs) - _SHOWN
+        if self.unreachable:
+            data["unreachable"] = list(self.unreachable)[:_SHOWN]
+        return data | ({"error": self.error} if self.error else {})
+
+
+_SHOWN = 100
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReactionActions:
+    """Does what reactions ask for."""
+
+    targets: Targets
+    jobs: Jobs
+    start_runner: StartRunner
+    most_minions: int
+    batches: set[asyncio.Task[None]] = field(default_factory=set)
+    """Those that go on."""
+
+    async def do(self, call: ReactionCall, cause: int) -> StartedAction:
+        """Begin one reaction. `cause`: id of the event that says that it fired."""
+        about: dict[str, Any] = {"id": call.id, "type": call.type, "fun": call.fun, "tgt": call.tgt}
+        try:
+            if call.type == "local":
+                return await self._local(call, cause, about)
+            if call.type in ("runner", "wheel"):
+                return StartedAction(**about, jobs={"": self.start_runner(call, cause)})
+        except ServiceError as error:
+            return StartedAction(**about, error=str(error))
+        hint = "use a `local` reaction with the id of the controller's own minion"
+        return StartedAction(**about, error=f"reactions of type caller are not built; {hint}")
+
+    async def close(self) -> None:
+        """End what goes on in batches, as the controller stops."""
+        tasks = list(self.batches)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _local(self, call: ReactionCall, cause: int, about: Mapping[str, Any]) -> StartedAction:
+        if call.ret:
+            return StartedAction(**about, error=f"ret: {call.ret}: returners of single jobs are not built")
+        kind = "list" if isinstance(call.tgt, list | tuple) else str(call.tgt_type)
+        if kind not in _KINDS:
+            return StartedAction(**about, error=f"tgt_type: there is no {kind!r}; there is {', '.join(sorted(_KINDS))}")
+        expression = ",".join(map(str, call.tgt)) if isinstance(call.tgt, list | tuple) else str(call.tgt)
+        target = TargetExpression(kind=kind, expression=expression)  # type: ignore[arg-type]
+        minions = await asyncio.to_thread(self.targets.select, target)
+        if call.subset:
+            minions = sorted(random.sample(minions, min(call.subset, len(minions))))
+        if len(minions) > self.most_minions:
+            return StartedAction(
+                **about, error=f"{len(minions)} minions match; the limit `minions` is {self.most_minions}"
+            )
+        question = CallQuestion(
+            target=target, fun=call.fun, args=call.arg, kwargs=call.kwarg, limit=0.0, timeout=call.timeout
+        )
+        if call.batch:
+            task = asyncio.create_task(self._in_batches(minions, _size(call.batch, len(minions)), question, cause))
+            self.batches.add(task)
+            task.add_done_callback(self.batches.discard)
+            return StartedAction(**about, jobs={})
+        asked = self.jobs.start(minions, question, user=USER, cause=cause)
+        self.jobs.forget(asked)
+        jobs = {minion: run_id for minion, (run_id, _) in asked.items() if run_id}
+        return StartedAction(**about, jobs=jobs, unreachable=[minion for minion in asked if minion not in jobs])
+
+    async def _in_batches(self, minions: Sequence[str], size: int, question: CallQuestion, cause: int) -> None:
+        """Have so many minions at a time call a function; the next begin when these have answered, or time is up."""
+        for first in range(0, len(minions), size):
+            asked = self.jobs.start(minions[first : first + size], question, user=USER, cause=cause)
+            async for _ in self.jobs.gather(asked, question.timeout or DEADLINE):
+                pass
+
+
+def _size(batch: str, count: int) -> int:
+    """Minions of a batch: a number, or a part in percent."""
+    number = batch.strip().removesuffix("%")
+    if not number.isdecimal() or int(number) == 0:
+        raise ServiceError("bad-request", f"batch must be a number above 0 or a percentage, not {batch!r}")
+    return max(1, count * int(number) // 100) if batch.strip().endswith("%") else int(number)

@@ -1,0 +1,48 @@
+"""What reactors did. Times are seconds since the epoch."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from controller.schema.events import EventView
+from controller.schema.structs import ApiStruct
+
+
+class ReactionView(ApiStruct, frozen=True, kw_only=True):
+    """One event that reactors answered."""
+
+    id: str
+    time: float
+    event: str
+    """Id of the event."""
+    tag: str
+    """Of the event."""
+    minion: str = ""
+    outcome: str = ""
+    """`ok`, `failed`; empty while it goes on, or when the controller ended first."""
+    sls: tuple[str, ...] = ()
+    reactions: tuple[dict[str, Any], ...] = ()
+    """Each with `id`, `type`, `fun`, `tgt`, and `jobs`: minion -> run, or the jid of a runner under an empty name."""
+    errors: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+    seconds: float = 0.0
+    """From the event being taken until all was begun."""
+
+
+class ReactionTrace(ApiStruct, frozen=True, kw_only=True):
+    """A reaction, with the event that it answered and what followed from it, oldest first."""
+
+    reaction: ReactionView
+    steps: tuple[EventView, ...] = ()
+
+
+class ReactionQuery(ApiStruct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """`saltern reactions show`."""
+
+    id: str
+
+
+class ReactionsQuery(ApiStruct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """`saltern reactions list`."""
+
+    limit: int = 20

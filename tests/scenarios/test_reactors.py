@@ -1,0 +1,113 @@
+"""Reactors on a real controller and minions: what they do, how it is traced, and what stops them."""
+
+import json
+
+START = """
+{% if data['id'] == 'web1' %}
+welcome:
+  local.test.arg:
+    - tgt: 'db*'
+    - args:
+      - from: {{ data['id'] }}
+told:
+  runner.test.arg:
+    - args:
+      - tag: {{ tag }}
+{% endif %}
+"""
+
+
+def reactions(rig):
+    return rig.ask("/reactions", limit=1000)
+
+
+def trace(rig, reaction):
+    return rig.ask("/reaction", id=reaction)
+
+
+def make(make_rig, tmp_path, sls, *, tag="salt/minion/*/start", minions=("web1", "db1", "db2"), **more):
+    path = tmp_path / "reactor.sls"
+    path.write_text(sls)
+    return make_rig(minions={name: {} for name in minions}, reactor=[{tag: [str(path)]}], **more)
+
+
+def ended(rig, *, tag):
+    """Reactions to events with this tag that have ended."""
+    return [each for each in reactions(rig) if each["tag"] == tag and each["outcome"]]
+
+
+def test_a_minion_that_starts_sets_off_jobs_and_runners(make_rig, tmp_path):
+    rig = make(make_rig, tmp_path, START)
+    tag = "salt/minion/web1/start"
+    rig.wait("the reaction", lambda: ended(rig, tag=tag))
+    rig.stop("web1")
+    rig.start_minion("web1")
+    rig.wait("the next", lambda: len(ended(rig, tag=tag)) > 1)
+    newest = ended(rig, tag=tag)[0]
+    assert newest["outcome"] == "ok"
+    assert not newest["errors"]
+    assert [(each["type"], each["fun"]) for each in newest["reactions"]] == [
+        ("local", "test.arg"),
+        ("runner", "test.arg"),
+    ]
+    assert set(newest["reactions"][0]["jobs"]) == {"db1", "db2"}
+    rig.wait("the jobs", lambda: len(returns(rig, newest["id"])) == 3)
+    steps = trace(rig, newest["id"])["steps"]
+    assert steps[0]["tag"] == tag
+    assert steps[1]["tag"] == f"saltern/reaction/{newest['id']}/new"
+    assert steps[1]["cause"] == steps[0]["id"]
+    values = {step["minion"]: step["data"]["return"] for step in returns(rig, newest["id"])}
+    assert values["db1"] == {"args": [], "kwargs": {"from": "web1"}}
+    assert values[""] == {"args": [], "kwargs": {"tag": tag}}
+    assert newest["id"] in rig.saltern("reactions", "list").stdout
+    shown = rig.saltern("reactions", "show", newest["id"]).stdout
+    assert f"{tag}  ok" in shown
+    assert all(len(line) <= 100 for line in shown.splitlines())
+
+
+def returns(rig, reaction):
+    return [step for step in trace(rig, reaction)["steps"] if "/ret" in step["tag"] and "return" in step["data"]]
+
+
+def test_data_of_an_event_is_not_rendered(make_rig, tmp_path):
+    sls = "x:\n  local.test.arg:\n  - tgt: web1\n  - arg: [{{ data['data']['text'] | tojson }}]\n"
+    rig = make(make_rig, tmp_path, sls, tag="custom/*", minions=("web1",))
+    text = "{{ 7 * 7 }}{% for x in range(9) %}{% endfor %}"
+    rig.saltern("run", "web1", "event.send", "custom/text", json.dumps({"text": text}))
+    rig.wait("the return", lambda: ended(rig, tag="custom/text") and returns(rig, reactions(rig)[0]["id"]))
+    assert returns(rig, reactions(rig)[0]["id"])[0]["data"]["return"]["args"] == [text]
+
+
+def test_what_fails_is_said_with_file_and_line(make_rig, tmp_path):
+    rig = make(make_rig, tmp_path, "a:\n  local.test.ping:\n  - tgt: {{ data['nosuch'] }}\n", minions=("web1",))
+    rig.wait("the reaction", lambda: ended(rig, tag="salt/minion/web1/start"))
+    failed = ended(rig, tag="salt/minion/web1/start")[0]
+    assert failed["outcome"] == "failed"
+    assert f"{tmp_path}/reactor.sls:3" in failed["errors"][0]
+
+
+def test_a_job_on_nobody_is_an_error(make_rig, tmp_path):
+    rig = make(make_rig, tmp_path, "a:\n  local.test.ping:\n  - tgt: 'nobody*'\n", minions=("web1",))
+    rig.wait("the reaction", lambda: ended(rig, tag="salt/minion/web1/start"))
+    failed = ended(rig, tag="salt/minion/web1/start")[0]
+    assert failed["outcome"] == "failed"
+    assert "no minion matches 'nobody*'" in failed["errors"][0]
+
+
+def test_an_sls_that_never_ends_is_ended_and_the_next_event_is_answered(make_rig, tmp_path):
+    sls = "#!py\ndef run():\n    while data['data']['forever']:\n        pass\n    return {}\n"
+    rig = make(make_rig, tmp_path, sls, tag="custom/*", minions=("web1",), limits={"reactor": {"sls_seconds": 1.0}})
+    rig.saltern("run", "web1", "event.send", "custom/one", '{"forever": true}')
+    rig.saltern("run", "web1", "event.send", "custom/two", '{"forever": false}')
+    rig.wait("both", lambda: ended(rig, tag="custom/one") and ended(rig, tag="custom/two"))
+    assert "took more than 1 s" in ended(rig, tag="custom/one")[0]["errors"][0]
+    assert ended(rig, tag="custom/two")[0]["outcome"] == "ok"
+
+
+def test_reactions_that_set_each_other_off_are_stopped_and_named(make_rig, tmp_path):
+    sls = "a:\n  local.event.send:\n  - tgt: web1\n  - args: {tag: custom/again}\n"
+    rig = make(make_rig, tmp_path, sls, tag="custom/*", minions=("web1",), limits={"reactor": {"chain": 4}})
+    rig.saltern("run", "web1", "event.send", "custom/first")
+    rig.wait("the end of the loop", lambda: "reactor stopped" in rig.log("controller", 1000))
+    assert "reactions set each other off: custom/*" in rig.log("controller", 1000)
+    assert len(reactions(rig)) == 4
