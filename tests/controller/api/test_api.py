@@ -23,13 +23,13 @@ from controller.schema.minions import StatusView
 
 
 def admin(served) -> httpx.Client:
-    transport = httpx.HTTPTransport(uds=str(served.settings.socket))
+    transport = httpx.HTTPTransport(uds=str(served.settings.socket), verify=False)
     return httpx.Client(transport=transport, base_url="http://controller", timeout=30, trust_env=False)
 
 
 def public(served) -> httpx.Client:
     host, port = served.listening.http
-    return httpx.Client(base_url=f"http://{host}:{port}", timeout=30, trust_env=False)
+    return httpx.Client(base_url=f"http://{host}:{port}", timeout=30, trust_env=False, verify=False)
 
 
 def with_secret(config_dir: Path, secret: str) -> None:

@@ -67,7 +67,7 @@ def test_who_has_the_address_reads_the_report(served, desk, make_archive):
     path = asyncio.run(archive.keep(found)).removeprefix("http://x")
     assert archive.url(found).endswith(path)
     host, port = served.listening.http
-    with httpx.Client(base_url=f"http://{host}:{port}", trust_env=False, timeout=30) as client:
+    with httpx.Client(base_url=f"http://{host}:{port}", trust_env=False, timeout=30, verify=False) as client:
         page = client.get(path)
         assert (page.status_code, page.text) == (200, html(found))
         assert page.headers["content-type"] == "text/html; charset=utf-8"
@@ -91,7 +91,7 @@ def test_an_address_that_was_changed_or_has_expired_finds_nothing(served, desk, 
     expires, signature = query.split("&")
     later = f"expires={int(expires.removeprefix('expires=')) + 1}"
     host, port = served.listening.http
-    with httpx.Client(base_url=f"http://{host}:{port}", trust_env=False, timeout=30) as client:
+    with httpx.Client(base_url=f"http://{host}:{port}", trust_env=False, timeout=30, verify=False) as client:
         assert client.get(path).status_code == 200
         wrong = [
             report_id,

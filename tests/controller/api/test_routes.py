@@ -46,7 +46,7 @@ ADMIN = table(admin_app(cast(ControllerApi, None), ApiLimits(), lambda _: None))
 
 def public(served: Any) -> httpx.Client:
     host, port = served.listening.http
-    return httpx.Client(base_url=f"http://{host}:{port}", timeout=30, trust_env=False)
+    return httpx.Client(base_url=f"http://{host}:{port}", timeout=30, trust_env=False, verify=False)
 
 
 def _unwatched(project: str, number: int) -> bool:
