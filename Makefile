@@ -30,7 +30,7 @@ test: $(READY) ## the tests, on up to four cores (those that change the machine 
 	@$(BIN)/pytest -m "alone or e2e"
 
 e2e: $(READY) ## tests that install packages and run services on this machine; as root
-	@SALTERN_E2E=1 $(BIN)/pytest -m e2e -rs
+	@SALTERN_E2E=1 $(BIN)/pytest -m "e2e or fresh_root" -rs
 
 soak: $(READY) ## what the suite only samples, in full: kills at every step, drawn examples, 50,000 files
 	@SALTERN_SOAK=1 $(BIN)/pytest $$(grep -rlE '^(from|import) effort' tests --include='*.py')

@@ -14,7 +14,7 @@ def pytest_addoption(parser):
 def pytest_collection_modifyitems(items):
     if os.environ.get("SALTERN_E2E") and os.geteuid() == 0:
         return
-    reason = "changes this machine (packages, users, services): run `make e2e` as root"
+    reason = "changes this machine (packages, users, services) or a root of its own: run `make e2e` as root"
     for item in items:
-        if item.get_closest_marker("e2e"):
+        if item.get_closest_marker("e2e") or item.get_closest_marker("fresh_root"):
             item.add_marker(pytest.mark.skip(reason=reason))

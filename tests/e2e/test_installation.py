@@ -36,7 +36,7 @@ mount --bind "$2" "$1/root/tmp/wheels"
 """
 
 pytestmark = [
-    pytest.mark.e2e,
+    pytest.mark.fresh_root,
     pytest.mark.timeout(600),
     pytest.mark.skipif(
         os.geteuid() != 0 or not all(map(shutil.which, ("unshare", "systemctl", "systemd-analyze", "setpriv"))),

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 import pytest
 
 from tools.attack.__main__ import MINIONS, scene_of_a_controller
-from tools.attack.attacks import Attack, all_attacks, run_attack
+from tools.attack.attacks import BORDERS, Attack, all_attacks, run_attack
 from tools.attack.scene import Scene
 
 PATIENCE = 60.0
@@ -34,7 +34,8 @@ CHOSEN = {
 @contextmanager
 def attacked(name: str, scene: Scene) -> Iterator[None]:
     """An attack goes on meanwhile, in a process of its own."""
-    context = multiprocessing.get_context("spawn")
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["tools.attack.attacks", *(f"tools.attack.{border}" for border in BORDERS)])
     begun, stop = context.Event(), context.Event()
     attacker = context.Process(target=run_attack, args=(name, scene, stop, begun))
     attacker.start()
