@@ -32,6 +32,8 @@ class RenderQuestion:
     """That of the document."""
     chunks: Mapping[str, Chunk]
     """By key in the document."""
+    top: bool = False
+    """Whether the targets of the top file are asked for."""
     pillar_keys: tuple[tuple[Value, ...], ...] = ()
     """Paths of keys of which is asked whether they were read for a chunk."""
 
@@ -130,6 +132,8 @@ class CompiledMinion(msgspec.Struct, frozen=True, kw_only=True, tag="compiled"):
     """What else than trees and grains it stands on; see `Compiled.volatile`."""
     rendered: Annotated[tuple[RenderedState, ...], _FEW] = ()
     """Answer to a `RenderQuestion`."""
+    top_targets: Annotated[tuple[tuple[str, str], ...], _FEW] = ()
+    """The same: targets of the top file, each with the name of its matcher."""
     states: int = 0
     """How many states the document has."""
     seconds: float = 0.0

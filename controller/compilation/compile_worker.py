@@ -42,7 +42,7 @@ from controller.compilation.workers.channel import ChannelClosed, WorkerChannel
 from controller.compilation.workers.entry import begin
 from controller.compilation.workers.resource_limits import few_descriptors_left
 from controller.compilation.workers.settings import WorkerSettings
-from controller.compilation.workers.source_rendering import rendered_states
+from controller.compilation.workers.source_rendering import rendered
 from extmods.compile_modules import CompileModules, Tree
 from extmods.store import modules_of
 from highstate.compile import CompileOptions, compile_minion
@@ -189,8 +189,8 @@ def _compiled(
         programs = CompileModules(tree=tree, minion=minion, opts=settings.opts)
         ports = programs.over(replace(state.ports, facts=facts))
         if minion.id in request.rendering:
-            states = rendered_states(request, minion, state.memo, ports)
-            return CompiledMinion(minion_id=minion.id, rendered=states, seconds=time.perf_counter() - started)
+            found = rendered(request, minion, state.memo, ports)
+            return structs.replace(found, seconds=time.perf_counter() - started)
         compiled = compile_minion(request.files, request.pillar, minion, settings, memo, ports)
     except OSError as error:  # the tree was removed meanwhile; it is compiled again as soon as it is fetched
         problem = Problem(message=f"the tree cannot be read: {error}", pos=Pos(file="top.sls", stage=Stage.TOP))

@@ -87,6 +87,7 @@ def compose_service(
 
 def _previews(shared: Shared, compilation: CompilationParts, jobs: Jobs) -> Previews:
     return Previews(
+        name=shared.controller_name,
         targets=shared.targets,
         source=shared.resources.source,
         compiles=PreviewCompiles(

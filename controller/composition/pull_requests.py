@@ -34,7 +34,6 @@ from controller.schema.reports import PreviewReport
 from controller.schema.requests import PreviewQuestion
 from controller.schema.targets import TargetExpression
 from gitfs.source import Source
-from wire.keys import fingerprint
 
 ENVIRONMENT = "base"
 _SHOWS_HTML = ("bitbucket", "bitbucket-datacenter")
@@ -72,7 +71,7 @@ def compose_pull_requests(shared: Shared, previews: Previews, reports: ReportArc
     source, limits = shared.resources.source, settings.limits.pull_request
     metrics = PullMetrics(shared.metrics.registry)
     workers: dict[str, ForgeWorker] = {}
-    name = fingerprint(shared.keypair.public).replace(":", "")[:12]
+    name = shared.controller_name
     queue = PreviewQueue(
         _PullPreviews(previews, name).make,
         partial(_previewed, workers, metrics),

@@ -22,7 +22,7 @@ from controller.store import Store
 from gitfs.changes import Changes
 from gitfs.source import Source
 from reactors.bus import Bus, QueueBounds
-from wire.keys import KeyPair, load_or_create
+from wire.keys import KeyPair, fingerprint, load_or_create
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,6 +56,11 @@ class Shared:
     redactor: Redactor
     targets: Targets
     ids: Jids
+
+    @property
+    def controller_name(self) -> str:
+        """By which reports and comments tell controllers apart."""
+        return fingerprint(self.keypair.public).replace(":", "")[:12]
 
 
 def share(resources: Resources) -> Shared:

@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 import pygit2
@@ -30,7 +30,8 @@ from controller.offline.trees import snapshot_of
 from controller.preview.base_side import BaseSide
 from controller.preview.comparison import Comparer, Comparison
 from controller.preview.contents.rendered_texts import RenderedTexts
-from controller.preview.contents.sides import rendering
+from controller.preview.contents.sides import rendering, top_questions
+from controller.preview.forecast import groups_of_targets
 from controller.preview.origins import Origins
 from controller.preview.reporting import Known, completed
 from controller.preview.repository_places import RepositoryPlaces
@@ -43,7 +44,9 @@ from gitfs.mirror.history import newest_commits
 from gitfs.tree.git_layer import GitLayer
 from gitfs.tree.snapshot import Snapshot
 from highstate.compile_options import CompileOptions
+from highstate.targeting.match import match_minion
 from highstate.types import Minion, Pos, Problem, Stage
+from matching.matcher import person_matcher
 
 _REMOTE = "local"
 _TOGETHER = 20
@@ -110,7 +113,9 @@ def preview_locally(asked: LocalPreview, now: float, progress: Callable[[int, in
         Store(f"sqlite:///{folder}/store.sqlite") as store,
     ):
         redactor = Redactor(store, os.urandom(32).hex())
-        _compare(asked, sides, Comparer.of(redactor, threading.Event(), PreviewLimits(), live=False), found, progress)
+        targets = _compare(
+            asked, sides, Comparer.of(redactor, threading.Event(), PreviewLimits(), live=False), found, progress
+        )
     base, head = sides
     report = PreviewReport(
         made_at=now,
@@ -126,7 +131,7 @@ def preview_locally(asked: LocalPreview, now: float, progress: Callable[[int, in
     moved = {_REMOTE: str(head.commit.id)}
     places = RepositoryPlaces((base.files, head.files), (base.pillar, head.pillar), moved)
     origins = Origins(base.files, head.files, _commits(asked, sides), places)
-    report = completed(report, found, Known(grains=asked.grains), policies, origins, (base.pillar, head.pillar))
+    report = completed(report, found, _known(asked, targets), policies, origins, (base.pillar, head.pillar))
     return msgspec.structs.replace(report, seconds=time.monotonic() - began)
 
 
@@ -200,7 +205,8 @@ def _compare(
     comparer: Comparer,
     found: Comparison,
     progress: Callable[[int, int], None],
-) -> None:
+) -> tuple[tuple[str, str], ...]:
+    """Compare the commits for all minions; the targets of the top file, where the policy groups minions by them."""
     base, head = sides
     sources = SourceDifferences(
         lambda oid, length: head.files.blob_start(oid, length) or base.files.blob_start(oid, length)
@@ -215,7 +221,8 @@ def _compare(
             some = names[start : start + _TOGETHER]
             comparer.add(found, *_compiled(isolated, alone, some), sources)
             comparer.add_rendered(found, *_rendered(isolated, comparer.texts))
-    progress(len(names), len(names))
+        progress(len(names), len(names))
+        return _top_targets(isolated, names) if base.policy.previews.group_targets else ()
 
 
 def _compiled(isolated: Isolated, alone: Isolated, minions: Sequence[str]) -> tuple[Any, Any]:
@@ -244,6 +251,30 @@ def _rendered(isolated: Isolated, texts: RenderedTexts) -> tuple[Any, Any]:
         return base, head
     except Lost:
         return [], []
+
+
+def _top_targets(isolated: Isolated, minions: Sequence[str]) -> tuple[tuple[str, str], ...]:
+    try:
+        bases, _ = _SIDES.decode(isolated.ask(pickle.dumps((top_questions(minions), {}))))
+    except Lost:
+        return ()
+    return tuple(dict.fromkeys(target for each in bases for target in each.top_targets))
+
+
+def _known(asked: LocalPreview, targets: Sequence[tuple[str, str]]) -> Known:
+    """The minions whose grains are given. Of targets those count that need no pillar, which is not kept here."""
+    matcher = person_matcher()
+
+    def select(expression: str, kind: str) -> frozenset[str]:
+        if kind.startswith(("pillar", "nodegroup")) or "I@" in expression or "J@" in expression:
+            return frozenset()
+        return frozenset(
+            name
+            for name, grains in asked.grains.items()
+            if match_minion(expression, Minion(id=name, grains=grains), {}, kind=cast(Any, kind), matcher=matcher)
+        )
+
+    return Known(grains=asked.grains, groups=groups_of_targets(targets, select))
 
 
 def _worker(asked: LocalPreview, sides: tuple[_Side, _Side]) -> Callable[[bytes], bytes]:

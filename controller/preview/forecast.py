@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 from controller.preview.folding import Fleet, folded
 from controller.preview.service_acts import Action, ServiceAct
 from controller.schema.reports import ServiceRestart
 
+_TARGET = "target "
+_MOST_TARGETS = 100
+"""Of the top file, whose minions are looked for."""
 _ORDER: dict[Action, int] = {"restart": 0, "stop": 1, "reload": 2, "start": 3}
 
 
@@ -20,6 +24,11 @@ class FleetGroup:
     name: str
     """`role web`, `nodegroup edge`."""
     minions: frozenset[str]
+
+    @property
+    def is_target(self) -> bool:
+        """Whether it is one of `groups_of_targets`."""
+        return self.name.startswith(_TARGET)
 
 
 def groups_of(grains: Mapping[str, Mapping[str, Any]], names: Iterable[str]) -> tuple[FleetGroup, ...]:
@@ -35,6 +44,20 @@ def groups_of(grains: Mapping[str, Mapping[str, Any]], names: Iterable[str]) -> 
             for value in _values(known.get(name)):
                 found.setdefault(f"{name.removesuffix('s') if name == 'roles' else name} {value}", set()).add(minion)
     return tuple(FleetGroup(name, frozenset(minions)) for name, minions in sorted(found.items()) if len(minions) > 1)
+
+
+def groups_of_targets(
+    targets: Iterable[tuple[str, str]], select: Callable[[str, str], frozenset[str]]
+) -> tuple[FleetGroup, ...]:
+    """Minions that a target of the top file matches; groups of one are none.
+
+    Args:
+        targets: expression and matcher of each.
+        select: the minions that an expression matches by a matcher; none where it cannot be told.
+    """
+    names = dict.fromkeys(islice(targets, _MOST_TARGETS))
+    found = ((expression, select(expression, kind)) for expression, kind in names)
+    return tuple(FleetGroup(_TARGET + expression, minions) for expression, minions in found if len(minions) > 1)
 
 
 def _values(value: Any) -> list[str]:

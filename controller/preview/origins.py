@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from msgspec import structs
 
 from controller.preview.repository_places import RepositoryPlaces
-from controller.schema.reports import ChangeClass, ResourceChange
+from controller.schema.reports import ChangeClass, FileDiff, ResourceChange
 from highstate.types import Chunk, Files
 
 _MOST_BYTES = 1024 * 1024
@@ -57,14 +57,30 @@ class Origins:
             self._lines[place] = _read(self.before if removed else self.after, saltenv, sls)
         path, lines = self._lines[place]
         identifier = one.key.split("_|-")[1] if one.key.count("_|-") == 3 else ""
-        line = lines.get(identifier, 0)
+        line = lines.get(identifier, 0) or _line_of_template(identifier, lines)
         is_annotated = bool(one.irreversible) and not removed
         return structs.replace(
             one,
             origin=f"{path}:{line}" if line else path,
             commit=self.commits.get(path, ""),
+            files=tuple(self._of_template(file) for file in one.files),
             place=self.places.of_state(path, saltenv, line) if is_annotated else "",
         )
+
+    def _of_template(self, file: FileDiff) -> FileDiff:
+        commit = self.commits.get(file.source, "") if file.source else ""
+        return structs.replace(file, commit=commit) if commit else file
+
+
+def _line_of_template(identifier: str, lines: Mapping[str, int]) -> int:
+    """The line of an id that is written with Jinja (`user-{{ name }}`), by what stands before and behind that; or 0."""
+    for key, line in lines.items():
+        before, found, rest = key.partition("{{")
+        behind = rest.rpartition("}}")[2]
+        fits = len(identifier) > len(before) + len(behind)
+        if found and before + behind and fits and identifier.startswith(before) and identifier.endswith(behind):
+            return line
+    return 0
 
 
 def _read(files: Files, saltenv: str, sls: str) -> tuple[str, Mapping[str, int]]:

@@ -33,8 +33,8 @@ from controller.preview.base_side import BaseSide, applied_side
 from controller.preview.batches import TOGETHER, batches_of
 from controller.preview.comparison import Comparer, Comparison, TestRun
 from controller.preview.contents.rendered_texts import RenderedTexts
-from controller.preview.contents.sides import rendered_sides
-from controller.preview.forecast import FleetGroup
+from controller.preview.contents.sides import rendered_sides, top_targets
+from controller.preview.forecast import FleetGroup, groups_of_targets
 from controller.preview.live.drift_apart import drift_apart, in_doubt
 from controller.preview.live.live_facts import PreviewCompiles, with_facts
 from controller.preview.live.live_tests import NOT_KEPT, live_test, with_tests
@@ -82,6 +82,8 @@ FETCH_SECONDS = 30.0
 class Previews:
     """Makes previews."""
 
+    name: str
+    """Of the controller, for reports."""
     source: Source
     targets: Targets
     compiles: PreviewCompiles
@@ -148,6 +150,8 @@ class Previews:
                 done += len(records) - len(scope.concerned)
                 yield PreviewProgress(text="compiling", done=done, of=len(records))
         report = PreviewReport(
+            controller=self.name,
+            answers_at=await self._in_thread(self._answers_at, scope, live),
             made_at=made_at,
             base=_commit(before.revision, after.revision),
             head=_commit(after.revision, before.revision),
@@ -160,7 +164,8 @@ class Previews:
         )
         rules = tuple((each.policy or self.requests.live.policy).previews for each in policies)
         origins = await self._in_thread(self._origins, before, after)
-        known = await self._in_thread(self._known)
+        targets = await self._top_targets(before, records, policies[0]) if rules[0].group_targets else ()
+        known = await self._in_thread(self._known, targets)
         report = await self._in_thread(
             completed, report, found, known, (rules[0], rules[1]), origins, (before.pillar, after.pillar)
         )
@@ -175,15 +180,34 @@ class Previews:
         report = structs.replace(report, classes=with_tests(report.classes, tests), seconds=time.monotonic() - began)
         yield PreviewFinished(report=report)
 
-    def _known(self) -> Known:
+    def _answers_at(self, scope: Scope, live: bool) -> float:
+        """Seconds since the epoch: the oldest recorded answer of a machine that is used; 0 when there is none."""
+        here = self.jobs.sessions
+        recorded = [each.id for each in scope.concerned if not (live and here.session(each.id) is not None)]
+        asked_at = self.compiles.facts.asked_at() if recorded else {}
+        return min((asked_at[minion] for minion in recorded if minion in asked_at), default=0.0)
+
+    async def _top_targets(
+        self, before: Trees, records: Sequence[MinionRecord], policy: SidePolicy
+    ) -> tuple[tuple[str, str], ...]:
+        request = self._request(before, records, policy.policy, restricted=True)
+        return await top_targets(self.compiles, request, TimeoutBudget(self.limits.timeouts))
+
+    def _known(self, targets: Sequence[tuple[str, str]]) -> Known:
         """The whole fleet, also when a few minions are asked for: a glob and a group mean all of them."""
         grains = {record.id: record.grains for record in self.requests.accepted()}
         groups = []
         for name in self.targets.nodegroups:
-            with contextlib.suppress(ServiceError):  # nobody is in it
-                minions = frozenset(self.targets.select(TargetExpression(kind="nodegroup", expression=name)))
-                groups.append(FleetGroup(f"nodegroup {name}", minions))
-        return Known(grains=grains, nodegroups=[each for each in groups if len(each.minions) > 1])
+            groups.append(FleetGroup(f"nodegroup {name}", self._select(name, "nodegroup")))
+        groups += groups_of_targets(targets, self._select)
+        return Known(grains=grains, groups=[each for each in groups if len(each.minions) > 1])
+
+    def _select(self, expression: str, kind: str) -> frozenset[str]:
+        """The minions of a group; none where nobody is in it, or its target cannot be asked for."""
+        with contextlib.suppress(ServiceError, msgspec.ValidationError):
+            target = msgspec.convert({"kind": kind, "expression": expression}, TargetExpression)
+            return frozenset(self.targets.select(target))
+        return frozenset()
 
     def _origins(self, before: Trees, after: Trees) -> Origins:
         commits = self.source.newest_commits(before.revision, after.revision)

@@ -15,7 +15,7 @@ from controller.preview.capabilities import capabilities
 from controller.preview.classes import change_classes, error_classes, noted
 from controller.preview.comparison import Comparison
 from controller.preview.contents.pillar_keys import PillarOrigins
-from controller.preview.folding import Fleet
+from controller.preview.folding import Fleet, folded
 from controller.preview.forecast import FleetGroup, groups_of, restarts
 from controller.preview.origins import Origins
 from controller.preview.violations import changed_rules, unchecked, violations
@@ -30,7 +30,8 @@ class Known:
 
     grains: Mapping[str, Mapping[str, Any]]
     """Minion -> grains; of all minions."""
-    nodegroups: Sequence[FleetGroup] = ()
+    groups: Sequence[FleetGroup] = ()
+    """Nodegroups, and targets of the top file where the policy has them."""
 
 
 def completed(
@@ -54,7 +55,7 @@ def completed(
     fleet = Fleet.of(known.grains)
     classes = noted(origins.located(change_classes(found.changes, known.grains, fleet)), found.whole, found.cut)
     classes = PillarOrigins(*pillars, origins.commits).located(classes)
-    groups = (*known.nodegroups, *groups_of(known.grains, policies[0].group_grains))
+    groups = (*known.groups, *groups_of(known.grains, policies[0].group_grains))
     services = restarts(found.acts, groups, fleet)
     place_of = origins.places.of_problem
     return structs.replace(
@@ -67,10 +68,17 @@ def completed(
         unknown=error_classes(found.unknown, fleet, place_of),
         warned=error_classes(found.warned, fleet, place_of),
         restarts=services,
+        timing=tuple(structs.replace(each, folded=folded(each.minions, fleet)) for each in report.timing),
         capabilities=capabilities([(origins.before, origins.after), pillars], classes),
         violations=(*violations(policies[0], classes, services), *unchecked(policies[0], len(found.cut))),
-        problems=(*report.problems, *changed_rules(*policies), *_cut(found)),
+        problems=(*report.problems, *changed_rules(*policies), *_cut(found), *_ungrouped(policies[0], known)),
     )
+
+
+def _ungrouped(policy: PreviewPolicy, known: Known) -> tuple[str, ...]:
+    if not policy.group_targets or any(group.is_target for group in known.groups):
+        return ()
+    return ("saltern.yaml: previews.groups: no target of the top file could be told; `top` makes no group",)
 
 
 def _cut(found: Comparison) -> tuple[str, ...]:

@@ -104,7 +104,7 @@ def _value(given: Any, value: Callable[[str], str]) -> Any:
 
 def _file(file: FileDiff, name: Callable[[str], str], value: Callable[[str], str]) -> FileDiff:
     path, note = name(file.path), value(file.note)
-    return FileDiff(path=path, note=note, text="\n".join(_lines(file.text.split("\n"), value)))
+    return structs.replace(file, path=path, note=note, text="\n".join(_lines(file.text.split("\n"), value)))
 
 
 def _lines(lines: list[str], value: Callable[[str], str]) -> Iterator[str]:

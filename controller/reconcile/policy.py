@@ -55,6 +55,9 @@ class DriftPolicy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
         return schedule
 
 
+_TOP = "top"
+
+
 class PreviewPolicy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What previews of pull requests check, and what may be done there. That of the base holds, never of the head."""
 
@@ -75,12 +78,18 @@ class PreviewPolicy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     drafts: bool = True
     """Whether drafts are previewed before somebody with write access asks for it."""
     groups: str | tuple[str, ...] = ("role", "roles")
-    """Grains whose values are groups of minions, beside the nodegroups."""
+    """Grains whose values are groups of minions, beside the nodegroups; `top` for the targets of the top file."""
 
     @property
     def group_grains(self) -> tuple[str, ...]:
-        """`groups` as a list."""
-        return (self.groups,) if isinstance(self.groups, str) else self.groups
+        """The grains of `groups`."""
+        groups = (self.groups,) if isinstance(self.groups, str) else self.groups
+        return tuple(name for name in groups if name != _TOP)
+
+    @property
+    def group_targets(self) -> bool:
+        """Whether the targets of the top file are groups, too."""
+        return _TOP in ((self.groups,) if isinstance(self.groups, str) else self.groups)
 
 
 class Policy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -18,9 +18,10 @@ from controller.report.blocks import (
 )
 from controller.report.diffs import count_changes, field_lines, state_lines, with_context
 from controller.report.lists import COUNTED, TOP, quoted
-from controller.report.wording import SIGNS, counted, names, number, signs
+from controller.report.wording import EVERYONE, SIGNS, counted, names, number, signs
 from controller.schema.reports import (
     ChangeClass,
+    Hole,
     LiveTest,
     ResourceChange,
 )
@@ -32,20 +33,24 @@ NAMES_ONLY = -1
 
 def class_title(place: int, each: ChangeClass) -> ReportLine:
     """Of the fold of a class."""
+    count, what = len(each.minions), Quoted(signs([each]))
+    if each.folded == EVERYONE:
+        return (Strong(f"Change {place}"), f" on all {counted(count, 'minion')} ", what)
     of = Quoted(names(each.folded, each.minions), 80)
-    return (Strong(f"Change {place}"), f" on {counted(len(each.minions), 'minion')}: ", of, " ", Quoted(signs([each])))
+    return (Strong(f"Change {place}"), f" on {counted(count, 'minion')}: ", of, " ", what)
 
 
 def class_head(each: ChangeClass) -> list[ReportBlock]:
     """What is said of a class before its resources."""
-    blocks: list[ReportBlock] = [Paragraph(("Minions: ", Quoted(names(each.folded, each.minions), 2000)))]
+    blocks: list[ReportBlock] = []
+    if each.folded != EVERYONE:
+        blocks.append(Paragraph(("Minions: ", Quoted(names(each.folded, each.minions), 2000))))
     if each.note:
         blocks.append(Paragraph((Quoted(each.note, 300),)))
     if each.holes:
         rows = []
         for hole in each.holes[:20]:
-            examples = ", ".join(f"{minion}: {value}" for minion, value in hole.examples.items())
-            rows.append(((Quoted(hole.name, 80),), (Quoted(examples, 200),)))
+            rows.append(((Quoted(hole.name, 80),), (_examples(hole),)))
         blocks.append(Table(("differs by minion", "examples"), tuple(rows)))
     if tests := [test for test in each.tests if test.outcome != "unreachable"]:
         lines = tuple(
@@ -55,11 +60,19 @@ def class_head(each: ChangeClass) -> list[ReportBlock]:
     return blocks
 
 
+def _examples(hole: Hole) -> Piece:
+    if all(minion == value for minion, value in hole.examples.items()):
+        return "the id of the minion"
+    return Quoted(", ".join(f"{minion}: {value}" for minion, value in hole.examples.items()), 200)
+
+
 def resource(change: ResourceChange, context: int) -> list[ReportBlock]:
     """One state. `context`: lines around each change of a file; `NAMES_ONLY` for no differences."""
     line: list[Piece] = [Quoted(SIGNS[change.action]), " ", Quoted(change.title, 200)]
     for label, text in (("", change.origin), ("", change.commit)):
         line += [f" · {label}", Quoted(text, 160)] if text else []
+    for each in [file for file in change.files if file.commit][:2]:
+        line += [" · template ", Quoted(each.source, 160), " (", Quoted(each.commit, 160), ")"]
     line += _pillar(change)
     if change.action == "removed":
         line.append(" · no longer managed; left as it is on the machine")
@@ -102,7 +115,8 @@ def _differences(change: ResourceChange, context: int) -> Iterator[ReportBlock]:
         yield CodeBlock("\n".join(lines), "diff")
     for each in change.files:
         if each.note:
-            yield Paragraph((Quoted(each.path, 200), ": ", Quoted(each.note, 200)))
+            path: tuple[Piece, ...] = (Quoted(each.path, 200), ": ") if each.path else ()
+            yield Paragraph((*path, Quoted(each.note, 200)))
         if each.text:
             text = with_context(each.text, context)
             head = "" if text.startswith("--- ") else f"--- {each.path}\n+++ {each.path}\n"

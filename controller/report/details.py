@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
 
 from controller.report.blocks import (
     Bullets,
@@ -46,7 +47,7 @@ def timing(report: PreviewReport) -> list[ReportBlock]:
     """When the change is applied, with the minions that this concerns."""
     lines: list[ReportLine] = []
     for each in report.timing:
-        on: tuple[Piece, ...] = (" on ", Quoted(", ".join(each.minions), 300)) if each.minions else ()
+        on: tuple[Piece, ...] = (" on ", Quoted(names(each.folded, each.minions), 300)) if each.minions else ()
         lines.append((f"{each.kind}: ", Quoted(each.text, 300), *on))
     return [Fold((Strong("When it is applied"),), (Bullets(tuple(lines)),))] if lines else []
 
@@ -121,6 +122,9 @@ def compared(report: PreviewReport) -> list[ReportBlock]:
     """Commits, remotes, time."""
     how = "merged into the base" if report.merged else "as it is"
     lines: list[ReportLine] = [("base ", Quoted(report.base)), ("head ", Quoted(report.head), f", {how}")]
+    if report.answers_at:
+        as_of = datetime.fromtimestamp(report.answers_at, UTC).strftime("%Y-%m-%d %H:%M UTC")
+        lines.append((f"machines were not all asked: answers of theirs are as of {as_of} or newer",))
     for moved in report.moved:
         commits = f"{moved.base or 'nothing'}..{moved.head}"
         lines.append(

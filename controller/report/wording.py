@@ -9,6 +9,10 @@ from controller.schema.reports import ChangeClass, PreviewReport
 SIGNS = {"added": "+", "changed": "~", "removed": "-", "retriggered": "↻"}
 
 
+EVERYONE = "*"
+"""How all minions are folded."""
+
+
 def number(count: int) -> str:
     """`1,204`."""
     return f"{count:,}"
@@ -60,4 +64,6 @@ def failed_tests(report: PreviewReport) -> int:
 
 def names(folded: str, minions: Sequence[str]) -> str:
     """The minions for people."""
+    if folded == EVERYONE:
+        return "all minions"
     return folded or ", ".join(minions)

@@ -25,6 +25,10 @@ class FileDiff(ApiStruct, frozen=True, kw_only=True):
     """On the minion where it is known, else `salt://…`."""
     text: str = ""
     """In the form of `diff -u`; with `⟨name⟩` where minions of the class differ. Empty when only `note` can be said."""
+    source: str = ""
+    """Path in the tree of the template that `text` is rendered of; empty where it is no template."""
+    commit: str = ""
+    """Short id and subject of the newest commit of the change that touched the template."""
     note: str = ""
     """`binary, 120 -> 140 bytes`, `too large to be compared here` and their like."""
 
@@ -148,6 +152,8 @@ class ApplyTiming(ApiStruct, frozen=True, kw_only=True):
     kind: Literal["manual", "paused", "offline", "policy", "whole", "pending", "second-run"]
     text: str
     minions: tuple[str, ...] = ()
+    folded: str = ""
+    """The same for people, as in `ChangeClass`."""
 
 
 class Violation(ApiStruct, frozen=True, kw_only=True):
@@ -185,6 +191,9 @@ class PreviewReport(ApiStruct, frozen=True, kw_only=True):
     """Whether the head was compared as the forge would merge it into the base; else by itself."""
     restricted: bool = False
     """Whether it was compiled as a stranger's: no Python of the tree, dummies for secrets, no test run."""
+    answers_at: float = 0.0
+    """Seconds since the epoch: the oldest recorded answer of a machine that it may stand on, where machines were not
+    asked anew; 0: none."""
     moved: tuple[MovedSource, ...] = ()
     minions: int
     changed: int = 0

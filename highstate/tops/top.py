@@ -135,6 +135,20 @@ def top_matches(
     )
 
 
+def top_targets(
+    context: RenderContext, *, top_file: str = _USUAL, strategy: str = "merge", default_top: str = "base"
+) -> tuple[tuple[str, str], ...]:
+    """Targets and their matchers, as the top files have them for the context's minion; what is broken is left out."""
+    envs = sorted(context.files.saltenvs(), key=lambda env: env != "base")
+    tops, _ = _read_tops(context, envs, top_file, pillar_stage=False)
+    whole = {env: [one for one in files if not _check(one, [])] for env, files in tops.items()}
+    merged = _merge(whole, strategy, default_top, envs)
+    found = {
+        (str(target), str(_matcher_of(entry))): None for table in merged.values() for target, entry in table.items()
+    }
+    return tuple((target, kind) for target, kind in found if kind in KINDS)
+
+
 def _read_tops(
     context: RenderContext, envs: Sequence[str], top_file: str, pillar_stage: bool
 ) -> tuple[dict[str, list[_TopFile]], list[Problem]]:
@@ -354,6 +368,11 @@ def _order(items: list[Value]) -> int:
     return order
 
 
+def _matcher_of(entry: _Entry) -> MatcherKind:
+    kinds = [item["match"] for item in entry.items if isinstance(item, dict) and "match" in item]
+    return cast(MatcherKind, kinds[-1] if kinds else "compound")
+
+
 @dataclass(slots=True, kw_only=True)
 class _Matching:
     """Gathers the SLS names of the targets that match."""
@@ -391,8 +410,7 @@ class _Matching:
             names.append(sls)
 
     def _matches(self, env: str, target: Value, entry: _Entry) -> bool:
-        kinds = [item["match"] for item in entry.items if isinstance(item, dict) and "match" in item]
-        kind = cast(MatcherKind, kinds[-1] if kinds else "compound")
+        kind = _matcher_of(entry)
         matcher = tree_matcher()
         recorder = Recorder(self.context.sources)
         matched = False

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from controller.compilation.compile_messages import (
     MOST_RENDERED,
+    CompiledMinion,
     CompileRequest,
     RenderedFile,
     RenderedState,
@@ -26,15 +27,15 @@ from highstate.memo.tracked import ReadFiles, Recorder
 from highstate.ports import CompilePorts
 from highstate.render.context import RenderContext, RenderFailed
 from highstate.render.pipeline import render_sls
+from highstate.tops.top import top_targets
 from highstate.types import Chunk, Minion, Value
 
 _LARGEST = 64 * 1024
 """Characters of a text."""
+_MOST_TARGETS = 500
 
 
-def rendered_states(
-    request: CompileRequest, minion: Minion, memo: Memo, ports: CompilePorts
-) -> tuple[RenderedState, ...]:
+def rendered(request: CompileRequest, minion: Minion, memo: Memo, ports: CompilePorts) -> CompiledMinion:
     """What the request asks of this minion, as far as it can be told here."""
     question = request.rendering[minion.id]
     compilation = Compilation(
@@ -47,7 +48,14 @@ def rendered_states(
     )
     first = compilation.context(request.files, question.pillar, "base")
     contexts = {saltenv: first.of_saltenv(saltenv) for saltenv in request.files.saltenvs()}
-    return tuple(_Rendering(question, contexts).states()) if contexts else ()
+    states = tuple(_Rendering(question, contexts).states()) if contexts else ()
+    targets: tuple[tuple[str, str], ...] = ()
+    if question.top and contexts:
+        with contextlib.suppress(RenderFailed, RecursionError):
+            settings = request.language
+            strategy, default_top = settings.top_file_merging_strategy, settings.default_top
+            targets = top_targets(first, top_file=settings.state_top, strategy=strategy, default_top=default_top)
+    return CompiledMinion(minion_id=minion.id, rendered=states, top_targets=targets[:_MOST_TARGETS])
 
 
 @dataclass(slots=True)

@@ -205,8 +205,10 @@ class RenderedTexts:
         digest = hashlib.blake2b(told, digest_size=16).digest()
         if digest not in self._differences:
             self._differences[digest] = text_difference(old, new, old_path, new_path)
-        text = self._differences[digest]
-        return [FileDiff(path=path, text=text) if text.startswith("--- ") else FileDiff(path=path, note=text)]
+        text, source = self._differences[digest], next((file.source for file in reversed(pair) if file), "")
+        source = redaction.text(source)
+        is_text = text.startswith("--- ")
+        return [FileDiff(path=path, source=source, text=text if is_text else "", note="" if is_text else text)]
 
 
 def _on_the_machine(pair: Iterable[RenderedFile | None]) -> str:

@@ -247,6 +247,28 @@ async def test_restarts_and_the_rules_of_the_base(make_controller):
     assert any("previews.forbid" in text for text in report.problems), "the head drops its own rules"
 
 
+async def test_targets_of_the_top_file_are_groups(make_controller):
+    top = "base:\n  'web*': [web]\n  'os:Debian': [{match: grain}, web]\n  'db*': [web]\n{# by Jinja #}\n"
+    controller = make_controller({"web.sls": SERVICE, "top.sls": top, "saltern.yaml": "previews: {groups: top}\n"})
+    for name, system in (("web1", "Debian"), ("web2", "Debian"), ("db1", "Debian"), ("mail1", "Debian")):
+        controller.minion(name, os=system)
+    await controller.go_live()
+    controller.repository.commit({"web.sls": SERVICE.replace("number 0", "number 1")}, branch="feature")
+    [restart] = (await previewed(controller, "feature")).restarts
+    assert restart.whole_groups == ("target web* (2 minions)", "target os:Debian (4 minions)")
+    controller.repository.commit({"top.sls": "base: [\n"}, branch="broken")
+    controller.repository.git("checkout", "-q", "main")
+    report = await asked_for(controller, PreviewQuestion(base="broken", head="feature", live="none"))
+    assert any("previews.groups" in text for text in report.problems), (report.problems, report.restarts, report.base)
+
+
+async def test_a_report_says_whose_it_is(controller):
+    controller.repository.commit({"web.sls": SITE.replace("number 0", "number 1")}, branch="feature")
+    report = await previewed(controller, "feature")
+    assert len(report.controller) == 12
+    assert report.answers_at == 0
+
+
 async def test_the_policy_of_a_branch_holds_for_its_preview(controller):
     gone = {"web.sls": SITE.replace("contents: 'number 0'", "source: salt://gone")}
     controller.repository.commit(gone, branch="refused")
