@@ -45,6 +45,8 @@ CALLED_BY_LIBRARIES = (
     # Jinja, Mako and PyYAML
     *("adjust_uri", "has_template", "has_source_access", "relativeto", "visit_*", "call_binop", "intercepted_binops"),
     *("code_generator_class", "_undefined_exception", "ignore_aliases", "descend_resolver", "ascend_resolver"),
+    # runners of a tree
+    "fire_event",
     # sqlite3, inspect
     *("isolation_level", "__signature__"),
     # read of a dataclass by its fields' names: options of renderers, and what a kept blob id depends on
@@ -53,7 +55,7 @@ CALLED_BY_LIBRARIES = (
 """Names that libraries look for, so that nothing of ours uses them."""
 _NOT_LOOKED_AT = ("*/salt_compat/*", "*/migrations/*")
 """Names of Salt's for modules of a tree, and of Alembic's."""
-_SALT_SIGNATURES = (("minion", "states"), ("minion", "modules"))
+_SALT_SIGNATURES = (("minion", "states"), ("minion", "modules"), ("controller", "runners"), ("controller", "wheels"))
 """Folders whose functions have the parameters of Salt's functions."""
 
 

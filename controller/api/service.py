@@ -286,12 +286,7 @@ class ControllerService:
 
     async def hook(self, remote: str | None, *, user: str = "") -> int:
         """See `ControllerApi`."""
-        wanted = [remote] if remote else [each.name for each in self.git.source.remotes]
-        names = [name for each in wanted for name in self.git.changes.pushed(each)]
-        if names:
-            event = self.telemetry.bus.publish("saltern/hook", {"remote": redact(remote or ""), "user": user})
-            self.git.reconciler.noticed(names, event.id)
-        return len(names)
+        return self.runners.ports.fetch(remote, user)
 
 
 def _declined(minion: str, why: Declined, drifted: int) -> SyncReturn:

@@ -52,18 +52,10 @@ def compose_actions(
     )
 
 
-def compose_service(
-    shared: Shared,
-    server: Server,
-    compilation: CompilationParts,
-    actions: MinionActions,
-    pull_requests: PullRequests,
-    runners: RunnerJobs,
-) -> ControllerService:
-    """The implementation of `ControllerApi`."""
-    resources = shared.resources
-    key_changes = KeyChanges(
-        store=resources.store,
+def compose_key_changes(shared: Shared, server: Server, compilation: CompilationParts) -> KeyChanges:
+    """What lists and changes keys."""
+    return KeyChanges(
+        store=shared.resources.store,
         keyring=shared.keyring,
         sessions=shared.sessions,
         server=server,
@@ -71,6 +63,18 @@ def compose_service(
         bus=shared.bus,
         clock=shared.clock,
     )
+
+
+def compose_service(
+    shared: Shared,
+    key_changes: KeyChanges,
+    compilation: CompilationParts,
+    actions: MinionActions,
+    pull_requests: PullRequests,
+    runners: RunnerJobs,
+) -> ControllerService:
+    """The implementation of `ControllerApi`."""
+    resources = shared.resources
     return ControllerService(
         store=resources.store,
         state=compose_status(shared, actions.reconciler),

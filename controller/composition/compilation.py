@@ -42,6 +42,7 @@ class CompilationParts:
     """Answers what templates ask of the fleet."""
     requests: CompileRequests
     mines: MineStore
+    profiles: Profiles
     builds: BuildReconciler
     sources: SourceReconciler
 
@@ -58,12 +59,13 @@ def compose_compilation(shared: Shared, server: Server, reconciler: Reconciler) 
         limits=settings.limits.pattern,
         on_refusal=partial(shared.metrics.limit_refused, "pattern"),
     )
+    profiles = Profiles(settings.sdb, partial(_decrypt_of, settings.ports))
     runners = Runners(
         store=store,
         sessions=shared.sessions,
         mines=mines,
         plugins=partial(plugins_of, settings.ports),
-        profiles=Profiles(settings.sdb, partial(_decrypt_of, settings.ports)),
+        profiles=profiles,
     )
     pool, preview_pool = _live_pool(shared, runners), _preview_pool(shared, runners)
     requests = CompileRequests(
@@ -96,6 +98,7 @@ def compose_compilation(shared: Shared, server: Server, reconciler: Reconciler) 
         fleet=runners.answer,
         requests=requests,
         mines=mines,
+        profiles=profiles,
         builds=builds,
         sources=sources,
     )

@@ -8,7 +8,7 @@ from controller.api.service import ControllerService
 from controller.compilation.build_reconciler import BuildReconciler
 from controller.compilation.compile_pool import CompilePool
 from controller.compilation.source_reconciler import SourceReconciler
-from controller.composition.api import compose_actions, compose_service
+from controller.composition.api import compose_actions, compose_key_changes, compose_service
 from controller.composition.compilation import compose_compilation
 from controller.composition.messages import compose_handlers, compose_wire
 from controller.composition.pull_requests import compose_pull_requests
@@ -55,7 +55,8 @@ def compose(resources: Resources) -> Parts:
     handlers = compose_handlers(shared, wire.server, reconciler, compilation)
     actions = compose_actions(shared, wire.server, reconciler, compilation, handlers)
     pull_requests = compose_pull_requests(shared, actions.previews, actions.reports)
-    runners = compose_runners(shared, actions.jobs)
+    key_changes = compose_key_changes(shared, wire.server, compilation)
+    runners = compose_runners(shared, compilation, actions.jobs, key_changes)
     wire.backpressure.attach(wire.server, handlers.deliver)
     return Parts(
         resources=resources,
@@ -68,7 +69,7 @@ def compose(resources: Resources) -> Parts:
         sources=compilation.sources,
         reconciler=reconciler,
         handlers=handlers,
-        service=compose_service(shared, wire.server, compilation, actions, pull_requests, runners),
+        service=compose_service(shared, key_changes, compilation, actions, pull_requests, runners),
         pull_requests=pull_requests,
         runners=runners,
         reactor=compose_reactor(shared, compilation, actions.jobs, runners),

@@ -54,9 +54,9 @@ def compose_reactor(shared: Shared, compilation: CompilationParts, jobs: Jobs, r
     )
 
 
-def _start_runner(runners: RunnerJobs, call: ReactionCall, cause: int) -> str:
+async def _start_runner(runners: RunnerJobs, call: ReactionCall, cause: int) -> str:
     kind: registry.FunctionKind = "wheel" if call.type == "wheel" else "runner"
-    started = runners.start(
+    started = await runners.start(
         ControllerCall(kind=kind, fun=call.fun, args=call.arg, kwargs=call.kwarg, user=USER, cause=cause)
     )
     return started.jid

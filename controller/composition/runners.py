@@ -4,15 +4,20 @@ from __future__ import annotations
 
 from functools import partial
 
+from controller.compilation.source_reconciler import SourceReconciler
+from controller.composition.compilation import CompilationParts
 from controller.composition.shared import Shared
 from controller.jobs.jobs import Jobs
-from controller.runners.context import RunnerPorts
+from controller.runners.context import KeyPort, RunnerPorts
+from controller.runners.processes.processes import RunnerProcesses
 from controller.runners.runner_jobs import RunnerJobs
+from gitfs.config.urls import redact
 
 
-def compose_runners(shared: Shared, jobs: Jobs) -> RunnerJobs:
+def compose_runners(shared: Shared, compilation: CompilationParts, jobs: Jobs, keys: KeyPort) -> RunnerJobs:
     """What calls functions of the controller."""
     settings = shared.resources.settings
+    refused = partial(shared.metrics.limit_refused, "runner")
     ports = RunnerPorts(
         store=shared.resources.store,
         sessions=shared.sessions,
@@ -20,6 +25,12 @@ def compose_runners(shared: Shared, jobs: Jobs) -> RunnerJobs:
         targets=shared.targets,
         bus=shared.bus,
         live=shared.live,
+        mines=compilation.mines,
+        profiles=compilation.profiles,
+        keys=keys,
+        own_key=shared.keypair.public,
+        processes=RunnerProcesses(settings=settings, live=shared.live, on_refusal=refused),
+        fetch=partial(_fetch, shared, compilation.sources),
         settings=settings,
         clock=shared.clock,
     )
@@ -30,5 +41,15 @@ def compose_runners(shared: Shared, jobs: Jobs) -> RunnerJobs:
         limits=settings.limits.runner,
         keep_runs=settings.keep_runs,
         keep_bytes=settings.limits.minion.result_bytes,
-        on_refusal=partial(shared.metrics.limit_refused, "runner"),
+        on_refusal=refused,
     )
+
+
+def _fetch(shared: Shared, sources: SourceReconciler, remote: str | None, user: str) -> int:
+    """Have a remote, or all, fetched; how many those are."""
+    wanted = [remote] if remote else [each.name for each in shared.resources.source.remotes]
+    names = [name for each in wanted for name in shared.resources.changes.pushed(each)]
+    if names:
+        event = shared.bus.publish("saltern/hook", {"remote": redact(remote or ""), "user": user})
+        sources.noticed(names, event.id)
+    return len(names)

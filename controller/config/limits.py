@@ -146,7 +146,15 @@ class RunnerLimits:
     at_once: LimitCount = 100
     """Calls that go on at the same time; more are refused."""
     value_bytes: LimitCount = 16 * 1024 * 1024
-    """Bytes of what a call returns; more is shown to who waits, and neither kept nor published."""
+    """Bytes of what a call returns; more is neither kept nor published, and ends a process of its own."""
+    seconds: LimitSeconds = 3600.0
+    """Seconds until a runner of the tree, or a function that `salt.cmd` calls, is ended."""
+    messages: LimitCount = 100_000
+    """Questions and events of one such process; with more it is ended."""
+    output_bytes: LimitCount = 1024 * 1024
+    """Bytes that such a process may print; of more, nothing is shown."""
+    memory_bytes: LimitCount = 1024 * 1024 * 1024
+    """Bytes of memory of such a process."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

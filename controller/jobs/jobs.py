@@ -68,7 +68,7 @@ class Jobs:
         self, minions: Sequence[str], question: CallQuestion, *, user: str = "", cause: int = 0
     ) -> dict[str, _Asked]:
         """Have minions call a function; for `gather`, or `forget` when nobody waits."""
-        asked, fun = {}, question.fun
+        asked, fun, job = {}, question.fun, ""
         for minion in minions:
             typed = self.redactor.of(minion).text(typed_arguments(fun, question.args, question.kwargs))
             run = RunRecord(
@@ -80,7 +80,9 @@ class Jobs:
                 user=user,
                 fun=fun,
                 args=typed,
+                job=job,
             )
+            job = job or run.run_id
             message = Call(
                 run_id=run.run_id, fun=fun, args=question.args, kwargs=question.kwargs, timeout=question.limit
             )

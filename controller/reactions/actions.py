@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias, get_args
 
@@ -19,7 +19,7 @@ USER = "Reactor"
 """Who asks for what reactions do, as in Salt."""
 _KINDS = frozenset(get_args(TargetKind))
 
-StartRunner: TypeAlias = Callable[[ReactionCall, int], str]
+StartRunner: TypeAlias = Callable[[ReactionCall, int], Awaitable[str]]
 """Begins a runner or wheel; arguments: the call, id of the cause. The jid."""
 
 
@@ -72,7 +72,7 @@ class ReactionActions:
             if call.type == "local":
                 return await self._local(call, cause, about)
             if call.type in ("runner", "wheel"):
-                return StartedAction(**about, jobs={"": self.start_runner(call, cause)})
+                return StartedAction(**about, jobs={"": await self.start_runner(call, cause)})
         except ServiceError as error:
             return StartedAction(**about, error=str(error))
         hint = "use a `local` reaction with the id of the controller's own minion"

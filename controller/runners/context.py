@@ -4,18 +4,53 @@ Made by `runner_jobs` for each call; the ports are wired in `composition.runners
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
+from controller.adapters.sdb import Profiles
+from controller.compilation.mine import MineStore
 from controller.config.settings import ControllerSettings
 from controller.jobs.jobs import Jobs
 from controller.jobs.targets import Targets
 from controller.reconcile.live import LiveRevision
 from controller.runners.listener import Listener
+from controller.schema.keys import KeyView
 from controller.sessions.sessions import Sessions
-from controller.store import Store
+from controller.store import KeyStatus, Store
 from reactors.bus import Bus
+
+
+class KeyPort(Protocol):
+    """Changes keys of minions, with what follows from it: `controller.api.key_changes` does."""
+
+    async def set_state(
+        self, names: Sequence[str], of: Sequence[KeyStatus], to: KeyStatus, user: str
+    ) -> Sequence[KeyView]:
+        """Accept or reject keys that are in one of the states `of`; ServiceError when a name means none."""
+
+    async def delete(self, names: Sequence[str], user: str) -> Sequence[KeyView]:
+        """Forget keys, and the minions that had them."""
+
+
+class PythonPort(Protocol):
+    """Runs Python that is not the controller's, in processes of its own."""
+
+    async def runner_of_tree(
+        self, context: RunnerContext, fun: str, args: Sequence[Any], kwargs: Mapping[str, Any]
+    ) -> Any:
+        """What a runner of the live tree returns; ControllerCallFailed when it fails or may not be run."""
+
+    async def execution_function(
+        self, context: RunnerContext, fun: str, args: Sequence[Any], kwargs: Mapping[str, Any]
+    ) -> Any:
+        """What an execution function returns on this machine."""
+
+    async def documentation_of_tree(self, context: RunnerContext) -> dict[str, str]:
+        """What the runners of the live tree take and do, by full name."""
+
+    async def has_runner(self, module: str) -> bool:
+        """Whether the live tree brings this runner."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,9 +63,24 @@ class RunnerPorts:
     targets: Targets
     bus: Bus
     live: LiveRevision
+    mines: MineStore
+    profiles: Profiles
+    keys: KeyPort
+    own_key: str
+    """The controller's public key."""
+    processes: PythonPort
+    fetch: Callable[[str | None, str], int]
+    """Have a remote, or all, fetched for a user; how many those are."""
     settings: ControllerSettings
     clock: Callable[[], float]
     """Seconds since the epoch."""
+
+
+class TellProgress(Protocol):
+    """Tells how far a call is."""
+
+    def __call__(self, data: Mapping[str, Any], suffix: str = "progress") -> None:
+        """Publish data below the tag of the call."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,5 +95,5 @@ class RunnerContext:
     """Id of the event that says that the call has begun."""
     listener: Listener
     """Who waits for it, and has what it prints."""
-    say: Callable[[Mapping[str, Any]], None]
-    """Publishes a progress event, which whoever waits is shown."""
+    say: TellProgress
+    """Publishes an event of its progress, which whoever waits is shown."""

@@ -13,15 +13,21 @@ auth.mk_token auth.del_token: who may open the controller's socket may do everyt
 batch.status batch.list_active batch.stop: batches are not built
 cache.clear_git_lock: mirrors have no lock that a crash leaves behind
 cache.cloud: there is no salt-cloud
+cache.clear_grains cache.clear_pillar cache.clear_all: minions are matched by them; delete the key of one that is gone
 cache.store cache.list cache.fetch cache.flush cache.migrate: the store has no banks; use queue or sdb
 cluster.members cluster.rings cluster.routes cluster.sync_roots cluster.ring_info: there is no cluster of controllers
 cluster.ring_create cluster.ring_destroy cluster.ring_set cluster.route_set: there is no cluster of controllers
 cluster.route_clear cluster.shed_unowned cluster.shed_unowned_all: there is no cluster of controllers
 cluster.shed_status cluster.collect_from_peers cluster.migrate_jobs_to_cache: there is no cluster of controllers
+fileserver.lock: nothing has to be locked, fetches of a remote wait for each other
 http.update_ca_bundle: the system's authorities are trusted; use pkg
 manage.bootstrap manage.bootstrap_psexec: install minions as docs/installation.md says
+manage.safe_accept: it asks by salt-ssh; compare fingerprints, and `saltern key accept FINGERPRINT`
 manage.key_regen: it deletes every key; delete keys with `saltern key delete`
 net.interfaces net.findarp net.findmac net.lldp net.find net.multi_find: they ask network devices through proxy minions
+network.wol network.wollist network.wolmatch: use salt.execute with cmd.run and wakeonlan on a machine of that network
+pillar.clear_pillar_cache pillar.show_pillar_cache: a pillar is compiled whenever it may have changed
+pillar.show_top: use `saltern compile`
 pki.migrate_to_mmap pki.status: keys are in the store
 resource.show_grains resource.list_grains resource.refresh: there are no resources behind a minion
 queue.insert_runner queue.process_runner: use queue.insert and queue.process_queue, or an orchestration
@@ -29,6 +35,7 @@ saltutil.sync_proxymodules saltutil.sync_output saltutil.sync_wheel saltutil.syn
 saltutil.sync_queues saltutil.sync_cache saltutil.sync_fileserver saltutil.sync_clouds: not read from a tree
 saltutil.sync_roster saltutil.sync_eauth_tokens saltutil.sync_serializers: not read from a tree
 saltutil.sync_executors saltutil.sync_wrapper: not read from a tree
+sdb.set sdb.delete sdb.get_or_set_hash: profiles are files of the administrator, which the controller only reads
 ssh.cmd: there is no salt-ssh; use salt.execute
 state.graph state.graph_highstate: use state.orchestrate_show_sls
 test.get_opts: it would show secrets of the configuration; use the wheel config.values

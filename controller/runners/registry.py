@@ -26,8 +26,24 @@ ControllerFunction: TypeAlias = Callable[..., Awaitable[Any]]
 
 ROOMS: Mapping[FunctionKind, str] = {"runner": "controller.runners.modules", "wheel": "controller.wheels"}
 MODULES: Mapping[FunctionKind, tuple[str, ...]] = {
-    "runner": ("doc", "error", "test"),
-    "wheel": ("error",),
+    "runner": (
+        *(
+            "cache",
+            "config",
+            "doc",
+            "error",
+            "event",
+            "fileserver",
+            "git_pillar",
+            "http",
+            "jobs",
+            "manage",
+            "match",
+            "mine",
+        ),
+        *("pillar", "queue", "salt", "saltutil", "sdb", "state", "survey", "test"),
+    ),
+    "wheel": ("config", "error", "file_roots", "key", "minions", "pillar_roots"),
 }
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import datetime
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -27,6 +27,7 @@ from controller.runners.errors import ControllerCallFailed, UnknownControllerFun
 from controller.runners.listener import Listener
 from controller.runners.outcome import ControllerOutcome, outcome_of
 from controller.runners.registry import FunctionKind
+from controller.runners.storable import storable
 from controller.store import RunRecord, StoreError
 from options.limits import CountRefusal
 
@@ -76,7 +77,7 @@ class RunnerJobs:
     running: dict[str, ControllerRun] = field(default_factory=dict)
     """Jid -> call that has not ended."""
 
-    def start(self, call: ControllerCall, listener: Listener | None = None) -> ControllerRun:
+    async def start(self, call: ControllerCall, listener: Listener | None = None) -> ControllerRun:
         """Begin a call. What is wrong with it is in its outcome.
 
         Args:
@@ -84,11 +85,12 @@ class RunnerJobs:
             listener: who is shown what it says meanwhile.
         """
         jid = self.ids.next()
+        call = replace(call, args=storable(call.args), kwargs=storable(call.kwargs))
         try:
             if len(self.running) >= self.limits.at_once:
                 self.on_refusal("at-once")
                 raise ControllerCallFailed(f"{self.limits.at_once} calls of runners go on already: try again later")
-            bound = registry.bind(call.kind, call.fun, call.args, call.kwargs)
+            bound = await self._bound(call)
         except ControllerCallFailed as error:
             return self._refused(jid, call, error)
         event = self._publish(jid, call, "new", {}, call.cause)
@@ -104,6 +106,13 @@ class RunnerJobs:
         task = asyncio.create_task(self._run(jid, call, bound, context), name=f"{call.kind} {call.fun}")
         run = self.running[jid] = ControllerRun(jid=jid, call=call, event=event, ended=task)
         return run
+
+    async def _bound(self, call: ControllerCall) -> registry.BoundCall:
+        """The function; a runner of the tree stands before one of the controller's of that name, as in Salt."""
+        if call.kind == "runner" and await self.ports.processes.has_runner(call.fun.partition(".")[0]):
+            own = partial(_call_of_tree, call)
+            return registry.BoundCall(own, (), {})
+        return registry.bind(call.kind, call.fun, call.args, call.kwargs)
 
     async def close(self) -> None:
         """End what goes on, as the controller stops."""
@@ -201,9 +210,15 @@ class RunnerJobs:
         return ControllerOutcome(f"the value is not kept: it has {size} bytes", outcome.success)
 
     def _say(
-        self, jid: str, call: ControllerCall, cause: int, listener: Listener | None, data: Mapping[str, Any]
+        self,
+        jid: str,
+        call: ControllerCall,
+        cause: int,
+        listener: Listener | None,
+        data: Mapping[str, Any],
+        suffix: str = "progress",
     ) -> None:
-        tag = f"salt/{_PREFIX[call.kind]}/{jid}/progress"
+        tag = f"salt/{_PREFIX[call.kind]}/{jid}/{suffix}"
         self.ports.bus.publish(tag, {**data, "_stamp": self._stamp()}, cause=cause)
         if listener is not None:
             listener.tell(data)
@@ -223,6 +238,10 @@ class RunnerJobs:
     def _stamp(self) -> str:
         """The time as Salt's events have it."""
         return datetime.datetime.fromtimestamp(self.ports.clock(), datetime.UTC).isoformat()
+
+
+async def _call_of_tree(call: ControllerCall, context: RunnerContext) -> Any:
+    return await context.ports.processes.runner_of_tree(context, call.fun, call.args, call.kwargs)
 
 
 def _word(outcome: ControllerOutcome) -> str:

@@ -14,7 +14,7 @@ async def call_and_wait(jobs: RunnerJobs, question: RunnerQuestion, user: str) -
     """That it has begun, what it says, and what came of it. It goes on when its asker goes away."""
     call = ControllerCall(kind=question.kind, fun=question.fun, args=question.args, kwargs=question.kwargs, user=user)
     listener = Listener() if question.wait else None
-    run = jobs.start(call, listener)
+    run = await jobs.start(call, listener)
     if listener is None:
         yield RunnerStarted(jid=run.jid)
         return

@@ -158,6 +158,8 @@ class RunRecord:
     """The function of a `call`."""
     args: str = ""
     """Its arguments as one would type them, without passwords."""
+    job: str = ""
+    """The run id of the first of those that were asked for together; empty: it stands alone."""
 
     @property
     def of_minion(self) -> RunKind:

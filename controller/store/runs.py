@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import msgspec
-from sqlalchemy import Connection, delete, func, insert, select, update
+from sqlalchemy import Connection, delete, func, insert, or_, select, update
 
 from controller.store.database import Database
 from controller.store.records import RunRecord
@@ -83,6 +83,14 @@ class Runs:
         with self.database.read() as connection:
             rows = connection.execute(query.order_by(runs.c.seq.desc()).limit(limit)).all()
         return [record(row._mapping) for row in rows]
+
+    def of_job(self, jid: str) -> list[RunRecord]:
+        """The runs of a job, by its id or that of any of them; none when there is no such job."""
+        with self.database.read() as connection:
+            job = connection.scalar(select(runs.c.job).where(runs.c.run_id == jid))
+            first = job or jid
+            query = select(runs).where(or_(runs.c.job == first, runs.c.run_id == first)).order_by(runs.c.seq)
+            return [record(row._mapping) for row in connection.execute(query)]
 
     def result(self, run_id: str) -> Any:
         """What `finish` was given as result, as plain values; None when there is none."""
@@ -178,5 +186,5 @@ def record(row: Mapping[Any, Any]) -> RunRecord:
     values["reason"] = values.pop("cause")
     values["keys"] = None if row["keys"] is None else msgspec.msgpack.decode(row["keys"], type=tuple[str, ...])
     values["test"] = bool(row["test"])
-    values |= {name: values[name] or "" for name in ("user", "fun", "args")}
+    values |= {name: values[name] or "" for name in ("user", "fun", "args", "job")}
     return RunRecord(**values)

@@ -135,6 +135,8 @@ runs = Table(
     Column("user", Text),
     Column("fun", Text),
     Column("args", Text),
+    Column("job", String(255)),
+    Index("ix_runs_job", "job"),
     Index("ix_runs_minion_seq", "minion", "seq"),
     Index("ix_runs_minion_kind_seq", "minion", "kind", "seq"),
     Index("ix_runs_revision", "revision"),
@@ -227,6 +229,16 @@ reports = Table(
     Column("blob", LargeBinary, nullable=False),
 )
 """Whole reports of previews, for who has a link to one."""
+
+queue_items = Table(
+    "queue_items",
+    metadata,
+    Column("seq", Integer, primary_key=True, autoincrement=True),
+    Column("queue", String(255), nullable=False),
+    Column("item", LargeBinary, nullable=False),
+    UniqueConstraint("queue", "item", name="uq_queue_items_queue_item"),
+)
+"""What waits in the queues of the runner `queue`, packed; an item is in a queue once."""
 
 version = Table("alembic_version", MetaData(), Column("version_num", String(32), primary_key=True))
 """Alembic's own table, read here so that Alembic need not be loaded."""

@@ -19,6 +19,7 @@ from controller.store.keys import Keys
 from controller.store.mines import Mines
 from controller.store.minions import Minions
 from controller.store.pull_requests import PullRequestTable
+from controller.store.queues import Queues
 from controller.store.reports import Reports
 from controller.store.revisions import Revisions
 from controller.store.run_events import RunEventCounts
@@ -50,6 +51,7 @@ class Store:
         self.run_events = RunEventCounts(database)
         self.events = Events(database)
         self.reports = Reports(database)
+        self.queues = Queues(database)
         self.pull_requests = PullRequestTable(database)
 
     def close(self) -> None:

@@ -146,6 +146,8 @@ def _show(value: Any, out: str | None) -> None:
         elif len(value) == 2:
             value = value["data"]
     match out:
+        case None if value is None:
+            return
         case "quiet":
             return
         case "json" | "yaml":

@@ -8,8 +8,9 @@ from minion.execution import loader
 
 
 async def runner(context: RunnerContext, name: str = "") -> dict[str, str]:
-    """What runners take and do: one, those of a module, or all."""
-    return _docs("runner", name)
+    """What runners take and do: one, those of a module, or all; those of the tree, too."""
+    own = await context.ports.processes.documentation_of_tree(context)
+    return {**_docs("runner", name), **{fun: text for fun, text in own.items() if _meant(fun, name)}}
 
 
 async def wheel(context: RunnerContext, name: str = "") -> dict[str, str]:

@@ -31,7 +31,7 @@ async def metasyntactic(context: RunnerContext, locality: str = "us") -> list[st
 
 async def stdout_print(context: RunnerContext) -> str:
     """Print a word, and return another."""
-    context.say({"outputter": "pprint", "data": "foo"})
+    await context.listener.write("foo")
     return "bar"
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import base64
 import inspect
 import json
+import re
 import urllib.error
 import urllib.parse
 import urllib.request
@@ -18,6 +19,10 @@ import yaml
 
 LARGEST = 4 * 1024 * 1024
 """Bytes of an answer that are kept: they go over the wire."""
+
+
+_CREDENTIAL = re.compile(r"auth|cookie|token|secret|key|password", re.IGNORECASE)
+"""Names of headers that give the one who asks away."""
 
 
 class HttpFailed(ValueError):
@@ -88,7 +93,7 @@ def answer_to(
         raise_error: whether a status from 400 has gone wrong.
     """
     try:
-        with urllib.request.urlopen(request, timeout=timeout) as answer:  # noqa: S310  (the scheme is checked)
+        with urllib.request.build_opener(_Redirects).open(request, timeout=timeout) as answer:
             return answer.status, dict(answer.headers), answer.read(LARGEST), ""
     except urllib.error.HTTPError as error:
         with error:
@@ -96,6 +101,20 @@ def answer_to(
             return error.code, dict(error.headers), error.read(LARGEST), trouble
     except (urllib.error.URLError, OSError, ValueError) as error:
         return 0, {}, b"", str(getattr(error, "reason", error)) or type(error).__name__
+
+
+class _Redirects(urllib.request.HTTPRedirectHandler):
+    """Follows redirects as urllib does, but never takes a password or token to another host."""
+
+    def redirect_request(
+        self, req: urllib.request.Request, fp: Any, code: int, msg: str, headers: Any, newurl: str
+    ) -> urllib.request.Request | None:
+        """The next request; HTTPError where there must be none."""
+        same = urllib.parse.urlsplit(req.full_url)[:2] == urllib.parse.urlsplit(newurl)[:2]
+        if not same and any(_CREDENTIAL.search(name) for name in req.headers):
+            said = f"a redirect to {urllib.parse.urlsplit(newurl).netloc} is refused: it would take credentials there"
+            raise urllib.error.HTTPError(req.full_url, code, said, headers, fp)
+        return super().redirect_request(req, fp, code, msg, headers, newurl)
 
 
 def headers_of(

@@ -1,0 +1,88 @@
+"""Runs of the store as Salt's job cache shows jobs. Pure.
+
+Source: salt/runners/jobs.py, salt/returners/local_cache.py.
+"""
+
+from __future__ import annotations
+
+import datetime
+import shlex
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from controller.store import RunRecord
+from minion.call.arguments import BadArgument, parse
+
+MASTER = "controller"
+"""Stands where Salt has the id of the master."""
+
+
+def jid_of(run: RunRecord) -> str:
+    """The id of the job that a run belongs to."""
+    return run.job or run.run_id
+
+
+def by_job(runs: Iterable[RunRecord]) -> dict[str, list[RunRecord]]:
+    """The runs of each job, in the order of the runs."""
+    found: dict[str, list[RunRecord]] = {}
+    for run in runs:
+        found.setdefault(jid_of(run), []).append(run)
+    return found
+
+
+def job_view(runs: Sequence[RunRecord]) -> dict[str, Any]:
+    """A job as `jobs.list_jobs` shows it."""
+    first = runs[0]
+    minions = sorted(run.minion or MASTER for run in runs)
+    return {
+        "Function": function_of(first),
+        "Arguments": arguments_of(first),
+        "Target": minions[0] if len(minions) == 1 else minions,
+        "Target-type": "list",
+        "User": first.user,
+        "StartTime": time_of(first.created),
+    }
+
+
+def function_of(run: RunRecord) -> str:
+    """The function of a run: runs of a highstate have that of Salt."""
+    if run.kind in ("runner", "wheel"):
+        return f"{run.kind}.{run.fun}"
+    if run.fun:
+        return run.fun
+    return "state.highstate" if run.keys is None else "state.apply"
+
+
+def arguments_of(run: RunRecord) -> list[Any]:
+    """Its arguments as a job has them: named ones in a mapping that is marked. Those cut by their length are a text."""
+    if run.kind not in ("call", "runner", "wheel"):
+        return [{"__kwarg__": True, "test": True}] if run.test else []
+    try:
+        args, kwargs = parse(shlex.split(run.args))
+    except (BadArgument, ValueError):
+        return [run.args]
+    return [*args, *([{"__kwarg__": True, **kwargs}] if kwargs else [])]
+
+
+def result_of(run: RunRecord, result: Mapping[str, Any] | None) -> dict[str, Any]:
+    """What a minion returned, as `jobs.list_job` shows it below `Result`."""
+    found = result or {}
+    states, value, error = found.get("states"), found.get("value"), found.get("error")
+    returned = value if value is not None else states or error or None
+    success = run.outcome in ("ok", "changed", "pending")
+    if run.kind in ("runner", "wheel"):
+        returned = {
+            "fun": function_of(run),
+            "fun_args": arguments_of(run),
+            "jid": run.run_id,
+            "user": run.user,
+            "return": returned,
+            "success": success,
+        }
+    shown = {"return": returned, "retcode": 0 if success else 1, "success": success}
+    return {**shown, "out": "highstate"} if states else shown
+
+
+def time_of(at: float) -> str:
+    """A time (seconds since the epoch) as Salt shows that of a job: UTC."""
+    return f"{datetime.datetime.fromtimestamp(at, datetime.UTC):%Y, %b %d %H:%M:%S.%f}"

@@ -1,0 +1,224 @@
+"""The runner `jobs`: what was asked of minions and of the controller, and what came of it. Looks into the store."""
+
+from __future__ import annotations
+
+import asyncio
+import datetime
+import fnmatch
+from collections.abc import Iterable, Sequence
+from typing import Annotated, Any
+
+from controller.runners.context import RunnerContext
+from controller.runners.errors import ControllerCallFailed
+from controller.runners.job_views import MASTER, by_job, function_of, job_view, result_of, time_of
+from controller.store import RunRecord
+from minion.arguments.types import AnyValue, Ignored, Unsupported
+
+MOST_RUNS = 20_000
+"""The newest runs among which jobs are looked for."""
+_KINDS = ("apply", "remediate", "call", "preview", "runner", "wheel")
+_TIMES = ("%Y, %b %d %H:%M:%S.%f", "%Y, %b %d %H:%M:%S", "%Y, %b %d %H:%M", "%Y, %b %d")
+
+Source = Annotated[str | None, Unsupported("the store is the one job cache")]
+Shown = Annotated[bool, Ignored("it takes no time of which one would want to know")]
+
+
+async def list_jobs(
+    context: RunnerContext,
+    ext_source: Source = None,
+    outputter: str | None = None,
+    search_metadata: Annotated[AnyValue, Unsupported("jobs keep no metadata")] = None,
+    search_function: AnyValue = None,
+    search_target: AnyValue = None,
+    start_time: str | None = None,
+    end_time: str | None = None,
+    display_progress: Shown = False,
+) -> Any:
+    """All jobs by their ids: those of functions and states on minions, and calls of runners and wheels.
+
+    Args:
+        context: of the call.
+        ext_source: not supported.
+        outputter: how the value is shown.
+        search_metadata: not supported.
+        search_function: globs of function names: a list, or a text with commas.
+        search_target: the same of minions.
+        start_time: only jobs that began at this time (UTC) or later.
+        end_time: only jobs that began at this time or earlier.
+        display_progress: accepted.
+    """
+    since, until = _time(start_time), _time(end_time)
+    jobs = {}
+    for jid, runs in (await _recent(context)).items():
+        began = runs[0].created
+        if (since is not None and began < since) or (until is not None and began > until):
+            continue
+        if _matches([function_of(runs[0])], search_function) and _matches(_minions(runs), search_target):
+            jobs[jid] = job_view(runs)
+    return _shown(dict(sorted(jobs.items())), outputter)
+
+
+async def list_jobs_filter(
+    context: RunnerContext,
+    count: int,
+    filter_find_job: bool = True,
+    ext_source: Source = None,
+    outputter: str | None = None,
+    display_progress: Shown = False,
+) -> Any:
+    """The newest `count` jobs, without those that only look for others (`filter_find_job`)."""
+    jobs = {
+        jid: job_view(runs)
+        for jid, runs in sorted((await _recent(context)).items())
+        if not (filter_find_job and runs[0].fun == "saltutil.find_job")
+    }
+    return _shown(dict(list(jobs.items())[-count:] if count > 0 else []), outputter)
+
+
+async def list_job(
+    context: RunnerContext, jid: str, ext_source: Source = None, display_progress: Shown = False
+) -> dict[str, Any]:
+    """One job with all that its minions returned."""
+    runs = context.ports.store.runs.of_job(str(jid))
+    if not runs:
+        return {"jid": str(jid), "Error": "Cannot contact returner or no job with this jid", "Result": {}}
+    view = job_view(runs)
+    return {"jid": str(jid), **view, "Minions": _minions(runs), "Result": _results(context, runs)}
+
+
+async def print_job(context: RunnerContext, jid: str, ext_source: Source = None) -> dict[str, Any]:
+    """The same below the job's id."""
+    found = await list_job(context, jid)
+    return {found.pop("jid"): found}
+
+
+async def lookup_jid(
+    context: RunnerContext,
+    jid: str,
+    ext_source: Source = None,
+    returned: bool = True,
+    missing: bool = False,
+    display_progress: Shown = False,
+) -> Any:
+    """What the minions of a job returned; with `missing`, also who did not.
+
+    Args:
+        context: of the call.
+        jid: of the job.
+        ext_source: not supported.
+        returned: whether returns are shown.
+        missing: whether minions without a return are named.
+        display_progress: accepted.
+    """
+    runs = context.ports.store.runs.of_job(str(jid))
+    results = _results(context, runs)
+    found = {minion: one["return"] for minion, one in results.items()} if returned else {}
+    if missing:
+        found |= {minion: "Minion did not return" for minion in _minions(runs) if minion not in results}
+    states = any(one.get("out") == "highstate" for one in results.values())
+    return {"outputter": "highstate", "data": found} if states else found
+
+
+async def exit_success(context: RunnerContext, jid: str, ext_source: Source = None) -> dict[str, bool]:
+    """Whether the job succeeded on each of its minions."""
+    runs = context.ports.store.runs.of_job(str(jid))
+    return {run.minion or MASTER: run.outcome in ("ok", "changed", "pending") for run in runs}
+
+
+async def last_run(
+    context: RunnerContext,
+    ext_source: Source = None,
+    outputter: str | None = None,
+    metadata: Annotated[AnyValue, Unsupported("jobs keep no metadata")] = None,
+    function: AnyValue = None,
+    target: AnyValue = None,
+    display_progress: Shown = False,
+) -> Any:
+    """The newest job, or the newest of a function or target, with its returns; False when there is none."""
+    jobs = await list_jobs(context, search_function=function, search_target=target)
+    jobs.pop(context.jid, None)
+    return _shown(await print_job(context, max(jobs)), outputter) if jobs else False
+
+
+async def active(context: RunnerContext, display_progress: Shown = False) -> dict[str, Any]:
+    """Jobs that minions have not returned yet: who runs them, and who has returned."""
+    jobs = await _recent(context)
+    found = {}
+    for jid, runs in sorted(jobs.items()):
+        running = [run.minion for run in runs if run.minion and run.finished is None]
+        if running:
+            returned = [run.minion for run in runs if run.finished is not None]
+            found[jid] = job_view(runs) | {"Running": [{one: None} for one in running], "Returned": returned}
+    return found
+
+
+async def master(context: RunnerContext) -> list[dict[str, Any]]:
+    """Calls of runners and wheels that go on."""
+    runs = context.ports.store.runs.open("")
+    return [
+        {
+            "fun": function_of(run),
+            "jid": run.run_id,
+            "user": run.user,
+            "fun_args": job_view([run])["Arguments"],
+            "StartTime": time_of(run.created),
+        }
+        for run in reversed(runs)
+    ]
+
+
+async def _recent(context: RunnerContext) -> dict[str, list[RunRecord]]:
+    """The jobs among the newest runs, without the checks that minions make by themselves."""
+    runs = await asyncio.to_thread(context.ports.store.runs.newest, kinds=_KINDS, limit=MOST_RUNS)
+    if len(runs) == MOST_RUNS:
+        context.say({"message": f"only the newest {MOST_RUNS} runs are looked at"})
+    return by_job(reversed(runs))
+
+
+def _results(context: RunnerContext, runs: Iterable[RunRecord]) -> dict[str, Any]:
+    result = context.ports.store.runs.result
+    return {run.minion or MASTER: result_of(run, result(run.run_id)) for run in runs if run.finished is not None}
+
+
+def _minions(runs: Sequence[RunRecord]) -> list[str]:
+    return sorted(run.minion or MASTER for run in runs)
+
+
+def _matches(names: Sequence[str], patterns: Any) -> bool:
+    if not patterns:
+        return True
+    globs = patterns if isinstance(patterns, list) else str(patterns).split(",")
+    return any(fnmatch.fnmatch(name, str(glob).strip()) for name in names for glob in globs)
+
+
+def _time(text: str | None) -> float | None:
+    """Seconds since the epoch; ControllerCallFailed for what is no time."""
+    if text is None:
+        return None
+    for form in _TIMES:
+        try:
+            return datetime.datetime.strptime(text, form).replace(tzinfo=datetime.UTC).timestamp()
+        except ValueError:
+            continue
+    try:
+        found = datetime.datetime.fromisoformat(text)
+    except ValueError:
+        raise ControllerCallFailed(f"{text!r} is no time: write it like 2026-11-22T19:00") from None
+    return (found if found.tzinfo else found.replace(tzinfo=datetime.UTC)).timestamp()
+
+
+def _shown(value: Any, outputter: str | None) -> Any:
+    return {"outputter": outputter, "data": value} if outputter else value
+
+
+FUNCTIONS = {
+    "active": active,
+    "exit_success": exit_success,
+    "last_run": last_run,
+    "list_job": list_job,
+    "list_jobs": list_jobs,
+    "list_jobs_filter": list_jobs_filter,
+    "lookup_jid": lookup_jid,
+    "master": master,
+    "print_job": print_job,
+}

@@ -1,0 +1,128 @@
+"""Which calls run in a process of their own: runners of the live tree, and execution functions of this machine."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from controller.compilation.sandbox_policy import sandbox_policy_of
+from controller.compilation.workers.settings import WorkerSettings
+from controller.config.limits import RunnerLimits
+from controller.config.settings import ControllerSettings
+from controller.reconcile.live import LiveRevision
+from controller.runners import registry
+from controller.runners.context import RunnerContext
+from controller.runners.errors import ControllerCallFailed, UnknownControllerFunction
+from controller.runners.option_values import option_values
+from controller.runners.processes.messages import ProcessJob
+from controller.runners.processes.process import FunctionProcess
+from extmods.compile_modules import Tree
+from highstate.types import Files
+from options.limits import CountRefusal
+
+_VIRTUAL = re.compile(r"""^(?:__virtualname__ *=|\s+return) *["'](\w{1,100})["']""", re.MULTILINE)
+
+
+@dataclass(slots=True, kw_only=True)
+class RunnerProcesses:
+    """Starts processes for calls. `PythonPort` of a context."""
+
+    settings: ControllerSettings
+    live: LiveRevision
+    on_refusal: CountRefusal
+    _listed: tuple[str, frozenset[str]] = ("", frozenset())
+    """Digest of a revision, and the runners that it brings."""
+
+    async def runner_of_tree(
+        self, context: RunnerContext, fun: str, args: Sequence[Any], kwargs: Mapping[str, Any]
+    ) -> Any:
+        """What a runner of the live tree returns; ControllerCallFailed when it fails or may not be run."""
+        files = self._files()
+        if not self.settings.language.opts.get("allow_py_renderer", True) or files is None:
+            raise ControllerCallFailed(
+                f"_runners/{fun.partition('.')[0]}.py is Python of the tree, which is switched off; "
+                "see the option allow_py_renderer"
+            )
+        return await self._process(sandboxed=True).run(context, self._job(context, fun, args, kwargs, files))
+
+    async def execution_function(
+        self, context: RunnerContext, fun: str, args: Sequence[Any], kwargs: Mapping[str, Any]
+    ) -> Any:
+        """What an execution function returns on this machine, as the controller's user."""
+        return await self._process(sandboxed=False).run(context, self._job(context, fun, args, kwargs, None))
+
+    async def documentation_of_tree(self, context: RunnerContext) -> dict[str, str]:
+        """What the runners of the live tree take and do, by full name; nothing where they may not be run."""
+        if not await self._runners() or not self.settings.language.opts.get("allow_py_renderer", True):
+            return {}
+        found: dict[str, str] = await self.runner_of_tree(context, "", (), {})
+        return found
+
+    async def has_runner(self, module: str) -> bool:
+        """Whether the live tree brings this runner."""
+        return module in await self._runners()
+
+    async def _runners(self) -> frozenset[str]:
+        """Names of the runners of the live tree."""
+        trees = self.live.trees
+        if trees is None:
+            return frozenset()
+        if trees.revision.digest != self._listed[0]:
+            self._listed = (trees.revision.digest, await asyncio.to_thread(_runners_of, trees.files))
+        return self._listed[1]
+
+    def _files(self) -> Files | None:
+        return self.live.trees.files if self.live.trees is not None else None
+
+    def _job(
+        self, context: RunnerContext, fun: str, args: Sequence[Any], kwargs: Mapping[str, Any], files: Files | None
+    ) -> ProcessJob:
+        return ProcessJob(
+            fun=fun,
+            args=tuple(args),
+            kwargs=dict(kwargs),
+            files=files,
+            opts=option_values(self.settings),
+            jid=context.jid,
+            user=context.user,
+            runners=tuple(registry.names("runner")),
+        )
+
+    def _process(self, *, sandboxed: bool) -> FunctionProcess:
+        limits: RunnerLimits = self.settings.limits.runner
+        return FunctionProcess(
+            settings=WorkerSettings(
+                sandbox_policy=sandbox_policy_of(self.settings) if sandboxed else None,
+                memory_bytes=limits.memory_bytes,
+                max_states=0,
+                controller_pid=os.getpid(),
+            ),
+            limits=limits,
+            on_refusal=self.on_refusal,
+            ask=_ask,
+        )
+
+
+async def _ask(context: RunnerContext, fun: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    """Call one of the controller's runners for a runner of the tree, which may call all that runs no program here."""
+    if fun == "salt.cmd":
+        raise UnknownControllerFunction("salt.cmd runs in the process of the runner")
+    bound = registry.bind("runner", fun, args, kwargs)
+    return await bound.function(context, *bound.args, **bound.kwargs)
+
+
+def _runners_of(files: Files) -> frozenset[str]:
+    """Names of the runners of a tree: of their files, and those that they may give themselves, unless we have them.
+
+    What a module calls itself is known for certain only when it runs, which it does not here.
+    """
+    modules = Tree(files).modules("base")
+    found = modules.index().get("runners", {})
+    virtual = {
+        name for oid in found.values() for name in _VIRTUAL.findall(modules.source(oid).decode("utf-8", "replace"))
+    }
+    return frozenset(found) | (virtual - set(registry.MODULES["runner"]))
