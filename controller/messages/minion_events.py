@@ -18,6 +18,9 @@ from wire.messages import MinionEvents
 
 log = structlog.get_logger("saltern.events")
 
+_ENSURE_STEPS = ("healing", "escalated", "resolved")
+"""What minions say of conditions that they heal."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MinionEventHandler:
@@ -48,7 +51,12 @@ class MinionEventHandler:
             if tag == f"saltern/minion/{minion}/events_dropped":
                 self._count_dropped(minion, data)
                 yield tag, {**data, "id": minion}
-            elif tag.startswith((f"salt/beacon/{minion}/", f"saltern/ensure/{minion}/")):
+            elif tag.startswith(f"saltern/ensure/{minion}/"):
+                step = tag.rpartition("/")[2]
+                if step in _ENSURE_STEPS:
+                    self.context.metrics.ensured(step)
+                    yield tag, {**data, "id": minion}
+            elif tag.startswith(f"salt/beacon/{minion}/"):
                 yield tag, {**data, "id": minion}
             elif tag.startswith(("salt/", "saltern/")):
                 self.context.metrics.refused("reserved-tag")

@@ -98,6 +98,7 @@ class Metrics:
         self._run_seconds = self._histogram("run_seconds", "Time of a run on its minion", _APPLY, "kind")
         self._apply = self._histogram("push_apply_seconds", "From a push being seen to applied on a minion", _APPLY)
         self._hooks = self._counter("hooks", "Calls of the HTTP hook", "result")
+        self._ensured = self._counter("ensure", "Conditions that beacons heal", "step")
         self._limits = self._counter("limit_refusals", "Inputs that a limit refused", "border", "limit")
         self._stranger_bytes = Gauge(
             "saltern_stranger_bytes",
@@ -200,6 +201,10 @@ class Metrics:
     def hooked(self, result: str) -> None:
         """Somebody called the hook: `accepted` or `refused`."""
         self._hooks.labels(result).inc()
+
+    def ensured(self, step: str) -> None:
+        """A minion heals the condition of a beacon: `healing`, `escalated` or `resolved`."""
+        self._ensured.labels(step).inc()
 
     def limit_refused(self, border: str, limit: str, count: int = 1) -> None:
         """Something from outside was over a limit of a border (`controller.config.limits`); from any thread."""

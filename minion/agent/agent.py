@@ -128,7 +128,7 @@ class Agent:
         self._facts = FactAnswerer(self._send, tasks.fork, tasks.fact_answer)
         self._drift = DriftTimer(cachedir, settings.id)
         self._schedule = ScheduleTimer(cachedir, settings.id, settings.options.schedule.jobs)
-        self._beacons = BeaconKeeper(cachedir, settings.options.beacons, tasks.fork, tasks.host_beacons, self._heal)
+        self._beacons = BeaconKeeper(cachedir, settings.options.beacons, tasks.host_beacons, self._heal)
         least = {**settings.grains, "id": settings.id}
         self._grains = GrainsKeeper(cachedir, collect, tasks.fork, least=least)
         self._grains_due = float("inf")

@@ -10,17 +10,17 @@ from __future__ import annotations
 import logging
 import secrets
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from minion.agent.schedule import REPORTED
-from minion.beacons.configured import BeaconSources
-from minion.beacons.frames import ToAgent, ToHost
+from minion.beacons.configured import BeaconSources, modules_of
+from minion.beacons.frames import TO_AGENT, ToAgent, ToHost
 from minion.config.groups import BeaconOptions
-from minion.processes import AgentPipe, Child
+from minion.processes import Child
 from minion.spool.beacons import beacons_version, read_beacons_file, write_beacons
 from wire.messages import Call
 
@@ -39,13 +39,12 @@ class BeaconKeeper:
         self,
         cachedir: Path,
         configured: BeaconOptions,
-        fork: Callable[[Callable[[AgentPipe], None]], Child],
-        host: Callable[[AgentPipe], None],
+        host: Callable[[Iterable[str]], Child],
         heal: Callable[[ToAgent], None],
     ) -> None:
-        """`host`: what the process does. `heal`: begins a run that a beacon asks for."""
+        """`host`: starts the process, given modules that it needs. `heal`: begins a run that a beacon asks for."""
         self._cachedir = cachedir
-        self._fork, self._host, self._heal = fork, host, heal
+        self._host, self._heal = host, heal
         self._child: Child | None = None
         self._started = 0.0
         self._pause = AGAIN
@@ -95,7 +94,7 @@ class BeaconKeeper:
         frames, ended = self._child.receive()
         before = self.problems
         for frame in frames:
-            said = msgspec.msgpack.decode(frame, type=ToAgent)
+            said = TO_AGENT.decode(frame)
             if said.problems is not None:
                 self._has_problems(said.problems)
             if said.heal_of:
@@ -126,7 +125,7 @@ class BeaconKeeper:
 
     def _start(self, now: float) -> None:
         try:
-            self._child = self._fork(self._host)
+            self._child = self._host(modules_of(self._sources))
         except OSError as error:
             log.error("event=beacons_not_started error=%s", error)
             self._not_before = now + self._pause

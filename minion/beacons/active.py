@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, Protocol
 
 import msgspec
 
-from minion.beacons.beacon import BeaconFailed, BeaconKind, Found, Memory, Watch, World
+from minion.beacons.beacon import BeaconFailed, BeaconKind, Found, Memory, Options, Watch, World, described
 from minion.beacons.configured import ConfiguredBeacon
 from minion.beacons.ensuring import Ensuring, Step
 from minion.beacons.registry import kind_of
@@ -104,6 +104,7 @@ class InChild:
     interval: float
     next: float
     seconds: float
+    quick: Callable[[Memory], Found | None]
     memory: dict[str, Any] = field(default_factory=dict)
     child: Child | None = None
     frames: list[bytes] = field(default_factory=list)
@@ -120,8 +121,10 @@ class InChild:
     def due(self, now: float) -> Found | None:
         """See `Looker`."""
         if self.child is None:
-            self.deadline = now + self.seconds
             self.next = aligned(now, self.interval)
+            if (found := self.quick(self.memory)) is not None:
+                return found
+            self.deadline = now + self.seconds
             self.child = fork(self._look, umask=UMASK)
             return None
         self._end()
@@ -343,20 +346,19 @@ def _looker(
         raise ValueError(beacon.module)
     once: Callable[[Memory], Found] = lambda memory: look(options, memory, world)  # noqa: E731
     if kind.slow:
-        return InChild(once, interval, first, kind.seconds)
+        quick = kind.quick or _never
+        return InChild(once, interval, first, kind.seconds, lambda memory: quick(options, memory, world))
     return InProcess(once, interval, first)
+
+
+def _never(options: Options, memory: Memory, world: World) -> None:
+    """Nothing is known without waiting."""
 
 
 def aligned(now: float, interval: float) -> float:
     """When it is due next: together with others, so that fewer wakes do."""
     grid = 1.0 if interval >= 1.0 else 0.1
     return math.floor((now + interval) / grid + 0.5) * grid
-
-
-def described(error: BaseException) -> str:
-    """What to say of an error."""
-    text = str(error)[:1000]
-    return text if isinstance(error, BeaconFailed) else f"{type(error).__name__}: {text}"
 
 
 def _identity(value: Any) -> str:

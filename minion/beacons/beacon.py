@@ -29,6 +29,12 @@ class BeaconFailed(Exception):
     """A look that came to nothing; the text says why."""
 
 
+def described(error: BaseException) -> str:
+    """What to say of an error of a look."""
+    text = str(error)[:1000]
+    return text if isinstance(error, BeaconFailed) else f"{type(error).__name__}: {text}"
+
+
 class World(NamedTuple):
     """What beacons see of the process that they run in."""
 
@@ -69,6 +75,8 @@ class BeaconKind(NamedTuple):
     """Seconds between two looks where the configuration gives none."""
     slow: bool = False
     """Whether a look may wait for something: it is done in a process of its own, within `seconds`."""
+    quick: Callable[[Options, Memory, World], Found | None] | None = None
+    """Of a slow one: what a look would find, where that is known without waiting; None: it is not."""
     seconds: float = 30.0
     """That a slow look may take."""
     known: frozenset[str] | None = None

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from minion.beacons.beacon import BeaconKind
-from minion.beacons.registry import kind_of, unknown
+from minion.beacons.registry import kind_of, module_of, unknown
 from options.near_names import did_you_mean
 
 SHORTEST_INTERVAL = 0.1
@@ -64,6 +64,17 @@ class BeaconSources(NamedTuple):
     """Keys of what is in it, joined by slashes -> `file:line`."""
     pillar: Any = None
     """`beacons` of the pillar."""
+
+
+def modules_of(sources: BeaconSources) -> Iterator[str]:
+    """Modules of the built-in beacons that are named, whether or not they can run."""
+    for given in (sources.own, sources.pillar):
+        for name, items in given.items() if isinstance(given, Mapping) else ():
+            listed = items if isinstance(items, list | tuple) else ()
+            names = [
+                str(item["beacon_module"]) for item in listed if isinstance(item, Mapping) and "beacon_module" in item
+            ]
+            yield from filter(None, map(module_of, (str(name), *names)))
 
 
 class _Refused(Exception):

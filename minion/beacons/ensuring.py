@@ -54,8 +54,3 @@ class Ensuring:
     def seconds(self, now: float) -> float:
         """How long the condition is bad."""
         return now - self._since
-
-    @property
-    def due_at(self) -> float:
-        """When it is to be looked at again though nothing has happened."""
-        return self._next

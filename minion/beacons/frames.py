@@ -26,3 +26,8 @@ class ToAgent(msgspec.Struct, frozen=True, array_like=True):
     heal_of: str = ""
     """sls, state or highstate: what is to be run now."""
     heal_keys: tuple[str, ...] = ()
+
+
+TO_HOST = msgspec.msgpack.Decoder(ToHost)
+TO_AGENT = msgspec.msgpack.Decoder(ToAgent)
+"""Made once, and before the process is forked: making one takes memory that both would have."""

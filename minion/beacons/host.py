@@ -20,7 +20,7 @@ from minion.beacons.active import ActiveBeacon, BeaconOutcome, activate
 from minion.beacons.beacon import World
 from minion.beacons.configured import BeaconSources, ConfiguredBeacon, Ensure, read_beacons
 from minion.beacons.ensuring import Step
-from minion.beacons.frames import ToAgent, ToHost
+from minion.beacons.frames import TO_HOST, ToAgent, ToHost
 from minion.processes import AgentGone, AgentPipe
 
 log = logging.getLogger(__name__)
@@ -92,7 +92,7 @@ class BeaconHost:
         ready = [fd for fd, _ in poll.poll(wait)]
         now = time.monotonic()
         if self._pipe.fd in ready:
-            self._take(msgspec.msgpack.decode(self._pipe.receive(), type=ToHost))
+            self._take(TO_HOST.decode(self._pipe.receive()))
         for one in {id(of_fd[fd]): of_fd[fd] for fd in ready if fd in of_fd}.values():
             self._handle(one, one.woken(now), now)
         for one in list(self._active.values()):

@@ -17,6 +17,9 @@ MODULES: Mapping[str, str] = {
 } | {"btmp": "logins", "memusage": "memory", "swapusage": "memory", "wtmp": "logins"}
 """Name -> module of `minion.beacons.kinds`, whose `BEACONS` has it."""
 
+_OF_PROGRAMS = ("journald", "sh")
+"""Those that start programs, and import what that takes."""
+
 NOT_HERE: Mapping[str, str] = {
     "adb": "Android devices are no minions here",
     "aix_account": "AIX is not supported",
@@ -47,6 +50,11 @@ def kind_of(name: str) -> BeaconKind | None:
         return None
     kinds: Mapping[str, BeaconKind] = importlib.import_module(f"minion.beacons.kinds.{MODULES[name]}").BEACONS
     return kinds[name]
+
+
+def module_of(name: str) -> str:
+    """The module of a built-in beacon, as far as an agent may have it in memory; empty for any other."""
+    return f"minion.beacons.kinds.{MODULES[name]}" if name in MODULES and name not in _OF_PROGRAMS else ""
 
 
 def unknown(name: str) -> str:

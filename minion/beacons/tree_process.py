@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from minion.beacons.beacon import BeaconFailed, Found
+from minion.beacons.beacon import BeaconFailed, Found, described
 from minion.beacons.configured import COMMON, ConfiguredBeacon
 from minion.processes import AgentGone, AgentPipe, Child, fork
 
@@ -75,9 +75,11 @@ class TreeProcess:
         frames, ended = self._child.receive()
         if frames:
             self._deadline = math.inf
+            if ended:
+                self._end()
+                self._next = now + AGAIN
             found, error = msgspec.msgpack.decode(frames[-1])
             if error:
-                self._next = max(self._next, now + (AGAIN if ended else 0.0))
                 raise BeaconFailed(error)
             return [dict(one) for one in found]
         if ended:
@@ -102,9 +104,9 @@ class TreeProcess:
         try:
             functions = self._loaded()
         except Exception as error:
-            pipe.receive()
-            pipe.send(_answer((), f"{type(error).__name__}: {error}"))
-            return
+            while True:  # until the configuration or the module is another
+                pipe.receive()
+                pipe.send(_answer((), described(error)))
         config = [*({key: value} for item in self._beacon.given for key, value in item.items() if key not in COMMON)]
         config.append({"_beacon_name": self._beacon.name})
         try:
@@ -139,7 +141,7 @@ def _look(functions: Mapping[str, Callable[..., Any]], config: Sequence[Any]) ->
             return _answer((), "beacon must return a list of mappings")
         return _answer(found, "")
     except Exception as error:
-        return _answer((), f"{type(error).__name__}: {error}")
+        return _answer((), described(error))
 
 
 def _answer(found: Sequence[Any], error: str) -> bytes:

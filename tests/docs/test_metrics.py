@@ -44,6 +44,7 @@ def series() -> dict[str, tuple[str, frozenset[str]]]:
     metrics.policy_refused(refused=True)
     metrics.push_applied(0.1)
     metrics.hooked("accepted")
+    metrics.ensured("healing")
     metrics.limit_refused("webhook", "body-bytes")
     metrics.stalled(1.0, 1.0)
     pulls = PullMetrics(metrics.registry)
@@ -87,6 +88,7 @@ def test_the_fixture_calls_all_there_is():
         "reaction_ended",
         "push_applied",
         "hooked",
+        "ensured",
         "limit_refused",
         "missed_by_plan",
         "policy_refused",

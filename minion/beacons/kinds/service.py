@@ -49,16 +49,28 @@ def _look(options: Options, memory: Memory, world: World) -> Found:
     return found
 
 
-def _running(name: str, kept: dict[str, Any], world: World) -> bool:
+def _known(options: Options, memory: Memory, world: World) -> Found | None:
+    """What a look finds, where the control groups say that no service manager has to be asked."""
+    for name in options["services"]:
+        kept = memory.get(name, {})
+        if not _is_as_before(name, kept, world):
+            return None
+    return _look(options, memory, world)
+
+
+def _is_as_before(name: str, kept: Mapping[str, Any], world: World) -> bool:
     group = _control_group(name)
-    asked = kept.get("asked")
-    if group and asked is not None and kept.get("group") == group and 0 <= world.now() - asked < ASKED_AGAIN:
+    return bool(group) and kept.get("group") == group and 0 <= world.now() - kept.get("asked", 0.0) < ASKED_AGAIN
+
+
+def _running(name: str, kept: dict[str, Any], world: World) -> bool:
+    if _is_as_before(name, kept, world):
         return bool(kept["running"])
     try:
         kept["running"] = bool(world.functions["service.status"](name))
     except Exception as error:
         raise BeaconFailed(f"service.status {name}: {error}") from error
-    kept["asked"], kept["group"] = world.now(), group
+    kept["asked"], kept["group"] = world.now(), _control_group(name)
     return bool(kept["running"])
 
 
@@ -105,6 +117,15 @@ def _bad(options: Options, memory: Memory) -> bool:
     )
 
 
-_KIND = BeaconKind(check=_check, look=_look, bad=_bad, slow=True, known=frozenset(("services",)), own_changes=True)
+_KIND = BeaconKind(
+    check=_check,
+    look=_look,
+    bad=_bad,
+    interval=5.0,
+    slow=True,
+    quick=_known,
+    known=frozenset(("services",)),
+    own_changes=True,
+)
 
 BEACONS: Mapping[str, BeaconKind] = {"service": _KIND}

@@ -374,6 +374,17 @@ def test_a_minion_sends_reserved_tags_under_its_own_id_alone(rig):
     assert (event.tag, event.data) == ("salt/beacon/web1/load/", {"id": "web1", "1m": 3.0})
 
 
+def test_steps_of_healing_are_told_and_counted(rig):
+    say(rig, Hello(id="web1", grains={}))
+    with rig.handlers.context.bus.subscribe("saltern/ensure/*") as heard:
+        say(
+            rig,
+            own(*((f"saltern/ensure/web1/disk/{step}", {"tries": 1}) for step in ("healing", "made-up", "resolved"))),
+        )
+        assert [event.tag.rpartition("/")[2] for event in heard.drain()] == ["healing", "resolved"]
+    assert b'saltern_ensure_total{step="resolved"} 1.0' in rig.handlers.context.metrics.exposition()
+
+
 def test_what_a_minion_had_no_room_for_is_counted(rig):
     say(rig, Hello(id="web1", grains={}))
     with rig.handlers.context.bus.subscribe("saltern/minion/web1/events_dropped") as heard:

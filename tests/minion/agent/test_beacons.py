@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from wire.messages import Hello, KeepAlive
+from wire.messages import Hello, KeepAlive, RunResult
 
 
 def events(controller, head=""):
@@ -132,3 +132,82 @@ def test_the_process_of_the_beacons_is_begun_again(controller, agents):
     agent.start()
     count = len(events(controller))
     controller.wait(lambda: len(events(controller)) > count + 1)
+
+
+COUNTER = """
+import time
+__virtualname__ = "counter"
+
+def __virtual__():
+    return __virtualname__
+
+def validate(config):
+    if not isinstance(config, list) or not any("from" in item for item in config):
+        return False, "from is missing"
+    return True, "fine"
+
+def beacon(config):
+    options = {}
+    for item in config:
+        options.update(item)
+    if options.get("hang"):
+        time.sleep(3600)
+    if options.get("fail"):
+        raise ValueError("no luck")
+    number = __context__["number"] = __context__.get("number", options["from"] - 1) + 1
+    return [{"tag": "counted", "number": number, "os": __grains__["id"], "echo": __salt__["test.echo"]("x")}]
+"""
+
+
+def test_beacons_of_the_tree_run_beside_the_others(controller, agents, tmp_path):
+    folder = tmp_path / "beacons"
+    folder.mkdir()
+    (folder / "mine.py").write_text(COUNTER)
+    (folder / "broken.py").write_text("import no_such_module\n")
+    configured = {
+        "counter": [{"from": 5}, {"interval": 0.2}],
+        "hangs": [{"beacon_module": "counter"}, {"from": 1}, {"hang": True}, {"interval": 0.2}],
+        "fails": [{"beacon_module": "counter"}, {"from": 1}, {"fail": True}],
+        "refused": [{"beacon_module": "counter"}],
+        "broken": [],
+        "memusage": [{"percent": 0}, {"interval": 0.2}],
+    }
+    agents(beacons_dirs=[str(folder)], beacons=configured).start()
+    controller.wait(lambda: len(events(controller, "counter/counted")) >= 3)
+    found = [data for _, data in events(controller, "counter/counted")][:3]
+    assert found == [{"id": "web1", "number": number, "os": "web1", "echo": "x"} for number in (5, 6, 7)]
+    controller.wait(lambda: events(controller, "memusage/"))
+    alive = controller.wait(lambda: [one for one in controller.all(KeepAlive) if len(one.problems) == 3])[0]
+    names = sorted(one.partition("beacon ")[2].partition(":")[0] for one in alive.problems)
+    assert names == ["broken", "fails", "refused"]
+    assert any("ModuleNotFoundError" in one for one in alive.problems)
+    assert any("from is missing" in one for one in alive.problems)
+    assert ("salt/beacon/web1/fails/", {"id": "web1", "error": "ValueError: no luck"}) in events(controller, "fails/")
+
+
+def ensured(controller):
+    head = "saltern/ensure/web1/"
+    return [(tag.removeprefix(head), data) for tag, data in controller.own_events if tag.startswith(head)]
+
+
+def test_a_bad_condition_is_healed_until_it_holds_again(controller, agents, desired_state, tmp_path):
+    """The state makes the file only once it may: until then healing does not help, and that is told."""
+    folder = tmp_path / "beacons"
+    folder.mkdir()
+    wanted, may = tmp_path / "wanted", tmp_path / "may"
+    look = f"[] if os.path.exists({str(wanted)!r}) else [{{'missing': True}}]"
+    (folder / "missing.py").write_text(f"import os\n\ndef beacon(config):\n    return {look}\n")
+    healing = {"sls": "web", "tries": 2, "backoff": 1}
+    agents(beacons_dirs=[str(folder)], beacons={"missing": [{"interval": 0.2}, {"ensure": healing}]}).start()
+    controller.next(Hello)
+    controller.desire(desired_state(("file", "touch", str(wanted), {"onlyif": [f"test -e {may}"]})))
+    controller.wait(lambda: "missing/escalated" in dict(ensured(controller)))
+    names = [name for name, _ in ensured(controller)]
+    assert names[:3] == ["missing/healing", "missing/healing", "missing/escalated"]
+    assert ensured(controller)[2][1]["tries"] >= 2
+    may.touch()
+    controller.wait(lambda: "missing/resolved" in dict(ensured(controller)))
+    assert wanted.exists()
+    calls = [one for one in controller.all(RunResult) if one.kind == "call"]
+    assert calls
+    assert all(one.run_id.startswith("scheduled-web1-") for one in calls)
