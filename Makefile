@@ -2,8 +2,8 @@
 PYTHON ?= python3.11
 BIN := .venv/bin
 READY := .venv/.ready
-# Processes of the tests: one a core, at most four.
-JOBS ?= $(shell n=$$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2); [ $$n -lt 4 ] && echo $$n || echo 4)
+# Processes of the tests: one more than cores, since half of their time they wait for other processes; at most four.
+JOBS ?= $(shell n=$$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2); [ $$n -lt 4 ] && echo $$((n + 1)) || echo 4)
 PIP := $(BIN)/python -m pip --disable-pip-version-check -q
 
 export PYTHONPATH := tests/rig

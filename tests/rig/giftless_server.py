@@ -33,6 +33,7 @@ class Http11(WSGIRequestHandler):
     """Contents have no length here, so that only chunks show where one ends."""
 
     protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True  # its small answers would wait 40 ms for the acknowledgement of the one before
 
 
 def application() -> Any:

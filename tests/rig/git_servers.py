@@ -32,6 +32,7 @@ class Backend(BaseHTTPRequestHandler):
     """git's own CGI program behind basic authentication."""
 
     protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True  # its small answers would wait 40 ms for the acknowledgement of the one before
     server: Server
 
     def do_GET(self) -> None:

@@ -19,6 +19,7 @@ class HostileHandler(BaseHTTPRequestHandler):
     """One request, answered as the server's behaviour says."""
 
     protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True  # its small answers would wait 40 ms for the acknowledgement of the one before
     server: HostileServer
 
     def do_GET(self) -> None:

@@ -112,7 +112,7 @@ class Api(BaseHTTPRequestHandler):
 def server():
     api = ThreadingHTTPServer(("127.0.0.1", 0), Api)
     api.asked = []
-    thread = threading.Thread(target=api.serve_forever)
+    thread = threading.Thread(target=api.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()
     yield api
     api.shutdown()

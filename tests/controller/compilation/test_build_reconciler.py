@@ -240,7 +240,7 @@ class Inventory(BaseHTTPRequestHandler):
 @pytest.fixture
 def inventory():
     server = ThreadingHTTPServer(("127.0.0.1", 0), Inventory)
-    thread = threading.Thread(target=server.serve_forever)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()
     yield f"http://127.0.0.1:{server.server_port}/%s"
     Inventory.answer = {"port": 1}

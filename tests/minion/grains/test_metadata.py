@@ -72,7 +72,7 @@ def serve() -> Iterator[Serve]:
                 """Quiet."""
 
         server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        thread = threading.Thread(target=server.serve_forever)
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
         thread.start()
         servers.append((server, thread))
         return f"http://127.0.0.1:{server.server_port}"

@@ -74,7 +74,7 @@ class _Answers(socketserver.BaseRequestHandler):
 @pytest.fixture
 def dig(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Modules]:
     with socketserver.UDPServer(("127.0.0.1", 0), _Answers) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
+        threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
         (tmp_path / ".digrc").write_text(f"-p {server.server_address[1]} +noedns +nocookie\n")
         monkeypatch.setenv("HOME", str(tmp_path))
         yield Modules(Context(minion_id="m"))

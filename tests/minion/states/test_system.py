@@ -275,7 +275,7 @@ def server() -> Iterator[tuple[str, list[int]]]:
             """Nothing on stderr."""
 
     web = HTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=web.serve_forever)
+    thread = threading.Thread(target=web.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()
     yield f"http://127.0.0.1:{web.server_port}/f", codes
     web.shutdown()

@@ -112,7 +112,7 @@ class FakeForge:
         self.model.listeners.append(self._happened)
         self._address = "http://127.0.0.1"
         self._server = _Server(("127.0.0.1", 0), _handler_of(self))
-        self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
+        self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
         self.routes()
 
     def __enter__(self) -> FakeForge:
@@ -363,6 +363,7 @@ class _Server(ThreadingHTTPServer):
 def _handler_of(forge: FakeForge) -> type[BaseHTTPRequestHandler]:
     class _Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
+        disable_nagle_algorithm = True  # its small answers would wait 40 ms for the acknowledgement of the one before
 
         def _answer(self) -> None:
             length = int(self.headers.get("content-length") or 0)

@@ -4,7 +4,7 @@ import pytest
 from forges.all_forges import FAKES, NEEDS_ADMIN, settings_of
 
 from controller.config.limits import ForgeLimits
-from controller.forges.clients import client_of
+from controller.forges.clients import client_of, http
 
 PROJECT = "Org/states"
 
@@ -35,3 +35,9 @@ async def connect():
 @pytest.fixture
 async def client(fake, connect):
     return connect(fake)
+
+
+@pytest.fixture(autouse=True)
+def short_pauses(monkeypatch):
+    """Before a request is repeated."""
+    monkeypatch.setattr(http, "_PAUSE", 0.01)

@@ -287,7 +287,7 @@ class _Elsewhere(http.server.BaseHTTPRequestHandler):
 def elsewhere():
     _Elsewhere.asked = []
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), _Elsewhere) as server:
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
         thread.start()
         yield f"http://127.0.0.1:{server.server_address[1]}", _Elsewhere.asked
         server.shutdown()
