@@ -49,6 +49,8 @@ class ScheduledJob:
     never_within: Mapping[str, Any] = field(default_factory=dict)
     after: Any = None
     until: Any = None
+    after_skipped: bool = False
+    """`run_after_skip_range`: it runs as soon as `never_within` is over, where that held it back."""
 
     def due(self, *, previous: float, now: float, chance: float) -> float | None:
         """When it is due next; None when never. `chance`: 0 to 1, the part of the splay to take."""
@@ -73,6 +75,18 @@ class ScheduledJob:
         if self.after is not None and parse_datetime(self.after, here) >= here:
             return "after_not_passed"
         return ""
+
+    def held_until(self, now: float, why: str) -> float | None:
+        """When a job that may not run now (`refusal`) runs for that reason alone; None: at its next regular time.
+
+        As in Salt, an interval that is held by `range` is over when the range opens, and `run_after_skip_range` runs a
+        job a second after the range that it may not run in.
+        """
+        if why == "not_in_range" and isinstance(self.times, Every):
+            return _opening(self.within, now)
+        if why == "in_skip_range" and self.after_skipped:
+            return _end_of(self.never_within, now) + 1.0
+        return None
 
 
 def jobs_of(schedule: Mapping[str, Any]) -> tuple[dict[str, ScheduledJob], dict[str, str]]:
@@ -114,6 +128,7 @@ def job_of(name: str, item: Any, schedule: Mapping[str, Any]) -> ScheduledJob:
         never_within=_range(item.get("skip_during_range") or schedule.get("skip_during_range")),
         after=_checked_datetime(item.get("after")),
         until=_checked_datetime(item.get("until")),
+        after_skipped=_yes(item.get("run_after_skip_range", False)),
     )
 
 
@@ -151,8 +166,26 @@ def _next_of(times: FixedTimes, now: float) -> float | None:
 def _inside(window: Mapping[str, Any], here: datetime) -> bool:
     from reactors.datetimes import parse_datetime
 
-    inside = parse_datetime(window["start"], here) <= here <= parse_datetime(window["end"], here)
+    start, end = (parse_datetime(window[key], here) for key in ("start", "end"))
+    # A range that ends on the next day, as from 22:00 to 6:00.
+    inside = here >= start or here <= end if end < start else start <= here <= end
     return not inside if window.get("invert") else inside
+
+
+def _opening(window: Mapping[str, Any], now: float) -> float | None:
+    """When a range begins next; of an inverted one, when it ends."""
+    from reactors.datetimes import next_datetime
+
+    found = next_datetime(window["end" if window.get("invert") else "start"], datetime.fromtimestamp(now))
+    return None if found is None else found.timestamp() + (1.0 if window.get("invert") else 0.0)
+
+
+def _end_of(window: Mapping[str, Any], now: float) -> float:
+    """When a range ends in which it is now."""
+    from reactors.datetimes import next_datetime
+
+    found = next_datetime(window["end"], datetime.fromtimestamp(now))
+    return now if found is None else found.timestamp()
 
 
 def _range(value: Any) -> Mapping[str, Any]:
@@ -162,8 +195,10 @@ def _range(value: Any) -> Mapping[str, Any]:
         raise BadSchedule(f"a range has start and end: {value!r}")
     from reactors.datetimes import parse_datetime
 
-    now = datetime(2000, 1, 3)
-    if parse_datetime(value["end"], now) <= parse_datetime(value["start"], now):
+    one, other = datetime(2000, 1, 3), datetime(2000, 1, 5)
+    start, end = (parse_datetime(value[key], one) for key in ("start", "end"))
+    daily = start.date() == end.date() == one.date() and parse_datetime(value["end"], other).date() == other.date()
+    if end == start or (end < start and not daily):
         raise BadSchedule("the end of a range must be later than its start")
     return value
 

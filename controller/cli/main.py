@@ -37,6 +37,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "events": ("events", "Follow everything that happens."),
     "reactor": ("reactor", "What reactors there are, and what they would do about an event."),
     "reactions": ("reactions", "What reactors did."),
+    "schedule": ("schedule", "When jobs of a schedule run next."),
     "compile": ("compile", "Compile a minion's highstate from folders, without a controller."),
     "lint": ("lint", "Check a tree of states and pillar for what is wrong in it."),
     "call": ("call", "Run a function on this machine."),

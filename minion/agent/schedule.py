@@ -75,6 +75,8 @@ class ScheduleTimer:
             why = self._refusal(name, now, running)
             if why:
                 log.info("event=scheduled_job_skipped job=%s why=%s", name, why)
+                if (held := job.held_until(now, why)) is not None:
+                    self._due[name] = held
                 continue
             prefix = REPORTED if job.returned and waiting < MOST_WAITING else UNREPORTED
             run_id = f"{prefix}{self._id}-{int(now * 1000):012x}{secrets.token_hex(5)}"
