@@ -1,0 +1,1 @@
+"""Verbs that work on files and need no controller."""
