@@ -66,7 +66,7 @@ def _holds(
     if isinstance(entry, bool):
         return entry
     if isinstance(entry, Mapping):
-        return _answer(functions, dict(entry), kind)
+        return _answer(machine, functions, dict(entry), kind)
     if not isinstance(entry, str):
         raise StateFailed(f"{kind}: an entry must be a command, or a mapping with `fun`, not {entry!r}")
     text, options = as_command(entry, arguments)
@@ -97,13 +97,30 @@ def _codes(arguments: Mapping[str, Value]) -> list[int]:
     return [int(code) for code in _listed(codes)]
 
 
-def _answer(functions: ConditionFunctions | None, entry: dict[str, Value], kind: str) -> bool:
+def _known(machine: Machine, fun: str, entry: Mapping[str, Value]) -> bool | None:
+    """What a planned machine knows of a function that a condition calls."""
+    ask = getattr(machine, "answered", None)
+    if ask is None:
+        return None
+    args = entry.get("args") or ()
+    found: bool | None = ask(fun, args if isinstance(args, (list, tuple)) else (args,), _but_args(entry))
+    return found
+
+
+def _but_args(entry: Mapping[str, Value]) -> dict[str, Value]:
+    return {key: value for key, value in entry.items() if key != "args"}
+
+
+def _answer(machine: Machine, functions: ConditionFunctions | None, entry: dict[str, Value], kind: str) -> bool:
     fun = entry.pop("fun", None)
     if not isinstance(fun, str):
         raise StateFailed(f"no `fun` argument in {kind}: {entry}")
     if functions is None:
         raise StateFailed(f"{kind}: no execution functions are available here to call {fun}")
     path = entry.pop("get_return", None)
+    known = None if path else _known(machine, fun, entry)
+    if known is not None:
+        return known
     value, retcode = functions.call_with_retcode(fun, entry.pop("args", None) or (), entry)
     for step in str(path).split(":") if path else ():
         value = value.get(step) if isinstance(value, Mapping) else None

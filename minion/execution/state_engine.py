@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator, Mapping
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from extmods.states import CallableStates
 from minion.engine.engine import StateEngine
@@ -34,7 +34,7 @@ def engine_of(context: EngineContext, machine: LocalMachine, *, test: bool, drif
     planned = PlannedMachine(machine) if test else None
     return StateEngine(
         machine,
-        Modules(context if planned is None else _looking_at(planned, context)),
+        Modules(context if planned is None else looking_at(planned, context)),
         test=test,
         backup_dir=context.backup_dir,
         user_states=user_states,
@@ -44,10 +44,16 @@ def engine_of(context: EngineContext, machine: LocalMachine, *, test: bool, drif
     )
 
 
-def _looking_at(planned: PlannedMachine, context: EngineContext) -> EngineContext:
-    """The context for functions that conditions and slots call under test=True: they see what the run would make."""
+ContextT = TypeVar("ContextT", bound=FunctionContext)
+
+
+def looking_at(planned: PlannedMachine, context: ContextT, seen_by: PlannedMachine | None = None) -> ContextT:
+    """The context for functions that conditions and slots call under test=True: they see what the run would make.
+
+    `seen_by`: the machine that they see, where it is not the one that states plan on.
+    """
     seen = copy.copy(context)
-    vars(seen).update(machine=ReadOnly(planned), grains=PlannedGrains(planned))  # type: ignore[arg-type]
+    vars(seen).update(machine=ReadOnly(seen_by or planned), grains=PlannedGrains(planned))  # type: ignore[arg-type]
     vars(seen).pop("functions", None)
     return seen
 

@@ -24,8 +24,9 @@ from minion.engine.engine import StateEngine
 from minion.engine.registry import MODULES
 from minion.execution.context import Context, LowstateSource
 from minion.execution.loader import Modules
-from minion.execution.state_engine import engine_of
+from minion.execution.state_engine import engine_of, looking_at
 from minion.execution.success import failure_of
+from minion.machine.planned.machine import PlannedMachine
 from minion.modules.state.runs import sync_for
 from minion.processes import AgentGone
 from minion.spool.desired_state import FILE_NAME, read_document
@@ -139,8 +140,11 @@ def _preview_engine(job: WorkerRequest, context: Context, desired: Desired) -> S
         known=known,
         contents=live_contents(live),
     )
-    functions = PreviewFunctions(functions=Modules(context), known=known)
-    return StateEngine(machine, functions, test=True, user_states=PreviewStates(_tree_states(context, desired)))
+    planned = PlannedMachine(machine)
+    seen = looking_at(planned, context, planned.over(context.machine))
+    functions = PreviewFunctions(functions=Modules(seen), known=known)
+    states = PreviewStates(_tree_states(context, desired))
+    return StateEngine(machine, functions, test=True, user_states=states, planned=planned)
 
 
 def _tree_states(context: Context, desired: Desired) -> frozenset[str]:

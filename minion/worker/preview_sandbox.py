@@ -3,7 +3,8 @@
 A preview plans the document of a branch that nobody has approved. Its states read the machine by our own code; but
 `onlyif` and `unless` are commands of the branch's author, and a template may call execution functions. A condition is
 evaluated only if the live document has the same one, with the same options; of execution functions, only those that
-change nothing are called. Otherwise the state is shown as if it ran, with a warning. Templates have no functions of the
+change nothing are called. What is at a path, and what grains and pillar say, is answered for any condition, without
+running anything. Otherwise the state is shown as if it ran, with a warning. Templates have no functions of the
 machine, only Jinja ones are rendered, and no URL is fetched.
 
 What files and databases of the machine hold is read only where `minion.worker.live_contents` lets it be shown; for
@@ -72,6 +73,13 @@ _LOOKING = """
 _CONDITIONS = LOOKERS | frozenset(_LOOKING.split())
 """Functions that change nothing: a condition that is live may call them in a preview, and no other."""
 
+_OF_DATA = """
+    grains.get grains.item match.compound match.glob match.grain match.grain_pcre match.ipcidr match.list match.pcre
+    match.pillar pillar.get pillar.item test.false test.ping test.true
+"""
+_FREE = frozenset(_OF_DATA.split())
+"""Functions that tell of grains and pillar alone, which templates of a branch see too: any condition may call them."""
+
 _SHOWN = (LOOKERS - {"file.check_hash", "file.get_hash", "file.get_sum", "shadow.info"}) | frozenset(
     ["grains.get", "grains.item", "pillar.get", "pillar.item"]
 )
@@ -101,6 +109,8 @@ class PreviewMachine(LocalMachine):
     """What may be shown of the machine."""
     uncalled: Collection[str] = ()
     """Execution functions that templates have in a run, and that a preview does not call."""
+    looks_itself = True
+    """Conditions that ask what is at a path are answered without running anything."""
     _asked: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -210,6 +220,8 @@ class PreviewFunctions:
         return self.functions.call_with_retcode(fun, args, kwargs)
 
     def _refuse_unknown(self, fun: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
+        if fun in _FREE:
+            return
         if fun not in _CONDITIONS:
             raise ConditionUnknown(f"not evaluated in a preview: {fun} may change the machine")
         plain, listed = {"fun": fun, **kwargs}, {"fun": fun, "args": list(args), **kwargs}

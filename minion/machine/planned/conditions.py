@@ -6,6 +6,7 @@ planned (`test -f`, `grep -q`, `id`, `dpkg -s`, `systemctl is-active`, …) are 
 
 from __future__ import annotations
 
+import operator
 import posixpath
 import re
 import shlex
@@ -21,6 +22,13 @@ from minion.machine.planned.files import PlannedFiles
 _NOT_READ = re.compile(r"[$`*?~\\\n(){}#]")
 _QUIET = re.compile(r"(?:&|[12])?>>?\s*/dev/null|2>&1")
 _JOINTS = ("&&", "||", ";")
+_NUMBER = re.compile(r"-?[0-9]{1,18}")
+_SPECIAL = re.compile(r"[\\\[\]*+?{}()|^$.]")
+"""What means something else in a pattern of grep."""
+_COMPARED: Mapping[str, Callable[..., bool]] = {
+    "=": operator.eq, "==": operator.eq, "!=": operator.ne, "-eq": operator.eq, "-ne": operator.ne,
+    "-lt": operator.lt, "-le": operator.le, "-gt": operator.gt, "-ge": operator.ge,
+}  # fmt: skip
 _UNARY = frozenset(("-e", "-f", "-d", "-L", "-h", "-s", "-x", "-r", "-w", "-p", "-b", "-c"))
 _PATH = ("/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin")
 
@@ -31,6 +39,10 @@ class Planned(Protocol):
     files: PlannedFiles
     planned_packages: dict[str, PlannedPackage]
     planned_services: dict[str, PlannedService]
+
+    @property
+    def looks_itself(self) -> bool:
+        """Whether what is at a path is answered here for any path, and not for planned ones alone."""
 
     def read(self, path: str) -> bytes:
         """Content of a file; ContentUnknown where nobody knows it."""
@@ -60,8 +72,22 @@ def exit_code(planned: Planned, text: str, cwd: str, run: Callable[[str], int]) 
     for (joint, words), answer in zip(commands, answers, strict=True):
         if (joint == "&&" and code != 0) or (joint == "||" and code == 0):
             continue
-        code = run(shlex.join(words)) if answer is None else answer
+        code = _run(words, run) if answer is None else answer
     return code
+
+
+def _run(words: Sequence[str], run: Callable[[str], int]) -> int:
+    """The exit code of a part that is run; `!` is a word of the shell, which may not be quoted."""
+    if words[0] == "!":
+        return int(_run(words[1:], run) == 0) if len(words) > 1 else 1
+    return run(shlex.join(words))
+
+
+def path_answer(planned: Planned, fun: str, asked: Sequence[str]) -> bool | None:
+    """What an execution function says that asks what is at a path; None where this is not known here."""
+    what = _PATH_FUNCTIONS.get(fun)
+    path = _planned_path(planned, asked[0], "") if what is not None and len(asked) == 1 else None
+    return None if what is None or path is None else _holds(planned.files, what, path)
 
 
 def _parsed(text: str) -> list[tuple[str, list[str]]] | None:
@@ -97,6 +123,8 @@ def _answer(planned: Planned, words: Sequence[str], cwd: str) -> int | None:
 
 def _test(planned: Planned, words: Sequence[str], cwd: str) -> int | None:
     words = words[:-1] if words and words[-1] == "]" else words
+    if len(words) == 3 and words[1] in _COMPARED:
+        return _compared(*words)
     if words and words[0] == "!":
         code = _test(planned, words[1:], cwd)
         return None if code is None else int(code == 0)
@@ -104,6 +132,15 @@ def _test(planned: Planned, words: Sequence[str], cwd: str) -> int | None:
         return None
     path = _planned_path(planned, words[1], cwd)
     return None if path is None else int(not _holds(planned.files, words[0], path))
+
+
+def _compared(one: str, how: str, other: str) -> int | None:
+    """`test` of two texts or numbers."""
+    if how.startswith("-"):
+        if not (_NUMBER.fullmatch(one) and _NUMBER.fullmatch(other)):
+            return None
+        return int(not _COMPARED[how](int(one), int(other)))
+    return int(not _COMPARED[how](one, other))
 
 
 def _holds(files: PlannedFiles, what: str, path: str) -> bool:
@@ -159,8 +196,27 @@ def _grep(planned: Planned, words: Sequence[str], cwd: str) -> int | None:
     if found is None or found.kind != "file":
         return 2
     text = planned.read(path).decode("utf-8", "surrogateescape")
+    code = _plain_grep(words, paths[0], text)
+    if code is not None:
+        return code
     options = [word for word in words if word.startswith("-")]
     return planned.query(["grep", *options, "-e", paths[0]], stdin=text).returncode
+
+
+def _plain_grep(words: Sequence[str], pattern: str, text: str) -> int | None:
+    """What grep says of a pattern that stands for itself; None for others."""
+    options = {letter for word in words if word.startswith("-") for letter in word[1:]}
+    plain = pattern.removeprefix("^") if "F" not in options else pattern
+    if not options <= set("qsFEx") or not plain or _SPECIAL.search(plain):
+        return None
+    lines = text.splitlines()
+    if "x" in options:
+        found = any(line == plain for line in lines)
+    elif plain != pattern:
+        found = any(line.startswith(plain) for line in lines)
+    else:
+        found = any(plain in line for line in lines)
+    return int(not found)
 
 
 def _account(planned: Planned, words: Sequence[str], cwd: str) -> int | None:
@@ -218,10 +274,13 @@ def _planned_path(planned: Planned, path: str, cwd: str) -> str | None:
         if not cwd:
             return None
         path = posixpath.join(cwd, path)
-    return path if planned.files.touches(path) else None
+    return path if planned.looks_itself or planned.files.touches(path) else None
 
 
+_PATH_FUNCTIONS = {"file.file_exists": "-f", "file.directory_exists": "-d", "file.is_link": "-L"}
+"""Execution function -> the question of `test` that it asks of its path."""
 _ANSWERS: Mapping[str, Callable[[Planned, Sequence[str], str], int | None]] = {
+    "true": lambda *_: 0, "false": lambda *_: 1,
     "test": _test, "[": _test, "ls": _listed, "stat": _shown, "cat": _read, "grep": _grep, "id": _account,
     "getent": _entry, "which": _program, "command": _program, "dpkg": _package, "dpkg-query": _package,
     "rpm": _package, "systemctl": _service, "service": _service, "mountpoint": _mountpoint,

@@ -6,6 +6,7 @@ too. What nobody has planned is looked up on the machine.
 
 from __future__ import annotations
 
+import copy
 import itertools
 import os
 import posixpath
@@ -78,6 +79,12 @@ class PlannedFiles:
         """None: it is removed."""
         self._numbers = itertools.count(1)
         self._bytes = 0
+
+    def over(self, machine: Machine) -> PlannedFiles:
+        """The same plans over another view of the machine."""
+        other = copy.copy(self)
+        other._machine = machine
+        return other
 
     # --- look -------------------------------------------------------------------------------------------------------
 

@@ -21,10 +21,12 @@ from minion.machine.plan import Completed, FileStat, Machine, Value
 from minion.machine.planned.accounts import PlannedAccounts
 from minion.machine.planned.changes import Brought, PlannedPackage, PlannedService
 from minion.machine.planned.commands import PlannedCommands
-from minion.machine.planned.conditions import exit_code
+from minion.machine.planned.conditions import exit_code, path_answer
 from minion.machine.planned.files import PlannedFiles
 
 _NOT_FOUND = 127
+_OF_PLANS = ("grains.", "group.", "match.", "pillar.", "schedule.", "test.", "user.")
+"""Modules whose functions see what is planned, or ask of nothing that a run makes."""
 _WORD = r"[\w.@-]"
 _PART = re.compile(r"[/._-]")
 
@@ -61,6 +63,17 @@ class PlannedMachine:
     def grains(self) -> Mapping[str, Value]:
         """As of the machine."""
         return self._machine.grains if self.planned_grains is None else self.planned_grains
+
+    def over(self, machine: Machine) -> PlannedMachine:
+        """The same plans over another view of the machine."""
+        other = PlannedMachine(machine)
+        vars(other).update(vars(self), _machine=machine, files=self.files.over(machine))
+        return other
+
+    @property
+    def looks_itself(self) -> bool:
+        """Whether conditions are answered here where they can be: in a preview, which runs none of a branch."""
+        return bool(getattr(self._machine, "looks_itself", False))
 
     def begin(self) -> None:
         """A plan begins: what an earlier one looked at and did not find does not count for it."""
@@ -197,6 +210,8 @@ class PlannedMachine:
         if self.accounts.planned(runas or ""):
             return None
         self._refuse_doubtful(text)
+        if self.looks_itself and runas:
+            return None
         return exit_code(self, text, cwd, lambda part: self.run_part(part, runas, options))
 
     def run_part(self, text: str, runas: str | None, options: Mapping[str, Any]) -> int:
@@ -204,6 +219,18 @@ class PlannedMachine:
         if waits := self._waits_for([text]):
             raise ContentUnknown(f"a condition needs {waits}, which an earlier state of this run would make")
         return self._machine.run(text, runas=runas, **options).returncode
+
+    def answered(self, fun: str, args: Sequence[Value], options: Mapping[str, Value]) -> bool | None:
+        """What a condition says that calls an execution function; None where the function has to be called.
+
+        ContentUnknown where it would look at what is not there yet.
+        """
+        asked = [str(value) for value in (*args, *options.values())]
+        self._refuse_doubtful(" ".join(asked))
+        known = path_answer(self, fun, asked)
+        if known is None and not fun.startswith(_OF_PLANS) and (waits := self._waits_for(asked)):
+            raise ContentUnknown(f"a condition needs {waits}, which an earlier state of this run would make")
+        return known
 
     def _refuse_doubtful(self, text: str) -> None:
         for brought in self.brought:

@@ -33,6 +33,12 @@ def results(top: Path, *, test: bool, states: list[tuple[str, str, dict[str, Any
     return [(one.result is False, one.comment if not one.changes else "", one.changes) for one in found.values()]
 
 
+def _placed(value: Any, top: Path) -> Any:
+    if isinstance(value, list):
+        return [_placed(one, top) for one in value]
+    return value.replace("{top}", str(top)) if isinstance(value, str) else value
+
+
 @pytest.mark.parametrize(
     "condition",
     [
@@ -40,15 +46,21 @@ def results(top: Path, *, test: bool, states: list[tuple[str, str, dict[str, Any
         {"fun": "match.grain", "tgt": "role:web"},
         {"fun": "file.access", "path": "/", "mode": "f"},
         {"fun": "user.info", "name": "nobody"},
+        {"fun": "file.file_exists", "path": "{top}/new"},
+        {"fun": "file.directory_exists", "path": "{top}/folder/"},
+        {"fun": "file.is_link", "args": ["{top}/new"]},
     ],
     ids=lambda one: one["fun"],
 )
 @pytest.mark.parametrize("kind", ["onlyif", "unless"])
 def test_functions_see_what_the_run_would_make(tmp_path: Path, condition: dict[str, Any], kind: str) -> None:
+    asks = {key: _placed(value, tmp_path) for key, value in condition.items()}
     states: list[tuple[str, str, dict[str, Any]]] = [
+        ("file.managed", str(tmp_path / "new"), {"contents": "x"}),
+        ("file.directory", str(tmp_path / "folder"), {}),
         ("grains.present", "role", {"value": "web"}),
         ("grains.present", "role", {"value": "web"}),
-        ("file.managed", str(tmp_path / "made"), {"contents": "x", kind: [condition]}),
+        ("file.managed", str(tmp_path / "made"), {"contents": "x", kind: [asks]}),
         ("file.managed", str(tmp_path / "rendered"), {"source": "salt://t", "template": "jinja"}),
         ("grains.append", "roles", {"value": "a"}),
         ("grains.list_present", "roles", {"value": ["a", "b"]}),

@@ -135,6 +135,27 @@ def test_a_preview_evaluates_conditions_of_the_live_document_alone(execute, sett
     assert not (tmp_path / "made").exists()
 
 
+def test_a_preview_answers_what_conditions_of_a_branch_ask_of_paths_and_data(execute, desired_state, tmp_path):
+    (tmp_path / "there").write_text("x")
+    asked = {
+        "runs": {"onlyif": f"test -f {tmp_path}/there && [ 3 -lt 10 ]", "unless": "test a = b || false"},
+        "kept": {"unless": f"test -e {tmp_path}/there"},
+        "kept by a function": {"onlyif": [{"fun": "file.directory_exists", "path": f"{tmp_path}/there"}]},
+        "runs by a grain": {"onlyif": [{"fun": "match.grain", "tgt": "id:web1"}]},
+        "made": {"creates": f"{tmp_path}/no"},
+        "sees what is made": {"onlyif": [{"fun": "file.file_exists", "path": f"{tmp_path}/new"}]},
+        "not known": {"onlyif": f"grep -q x {tmp_path}/there"},
+        "not as another user": {"onlyif": f"test -f {tmp_path}/there", "runas": "nobody"},
+    }
+    states = [("file", "managed", f"{tmp_path}/new", {"contents": "x"})]
+    branch = desired_state(*states, *(("test", "succeed_with_changes", name, more) for name, more in asked.items()))
+    document = branch.as_document()
+    request = Preview(run_id="p1", base="", digest=patch.digest(document), patch=patch.diff(None, document))
+    found = {one["__id__"]: one for one in execute(request, branch).states.values()}
+    assert [name for name in asked if found[name]["result"] is True] == ["kept", "kept by a function"]
+    assert [name for name in asked if found[name].get("warnings")] == ["not known", "not as another user"]
+
+
 def test_a_preview_tells_what_the_check_after_the_push_would_find(execute, desired_state, tmp_path):
     asks = [{"fun": "file.file_exists", "path": f"{tmp_path}/made"}]
     live = desired_state(
