@@ -15,6 +15,8 @@ from highstate.types import Chunk
 
 _MOST_CHUNKS = 100_000
 """That are kept for other minions."""
+_MOST_BYTES = 32 * 1024 * 1024
+"""The same, as they are packed: how large one is, is up to a branch."""
 
 
 class _Document(msgspec.Struct):
@@ -38,6 +40,7 @@ class DocumentReader:
     """Of one preview; for one thread at a time."""
 
     _chunks: dict[bytes, Chunk] = field(default_factory=dict)
+    _bytes: int = 0
 
     def read(self, packed: bytes) -> Desired:
         """A document, as `document_encoder` packs it. msgspec.MsgspecError when it is none."""
@@ -56,7 +59,9 @@ class DocumentReader:
     def _chunk(self, packed: bytes) -> Chunk:
         found = self._chunks.get(packed)
         if found is None:
-            if len(self._chunks) >= _MOST_CHUNKS:
+            self._bytes += len(packed)
+            if len(self._chunks) >= _MOST_CHUNKS or self._bytes > _MOST_BYTES:
                 self._chunks.clear()
+                self._bytes = len(packed)
             found = self._chunks[packed] = Chunk.from_salt(msgspec.msgpack.decode(packed))
         return found
