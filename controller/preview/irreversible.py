@@ -104,7 +104,8 @@ mount.fstab_absent mount.fstab_present mount.mounted mount.swap mount.unmounted 
 pkg.downloaded pkg.held pkg.installed pkg.unheld pkgrepo.managed saltutil.sync_all saltutil.sync_beacons
 saltutil.sync_grains saltutil.sync_modules saltutil.sync_outputters saltutil.sync_pillar
 saltutil.sync_renderers saltutil.sync_returners saltutil.sync_states saltutil.sync_tops saltutil.sync_utils
-schedule.absent schedule.disabled schedule.enabled schedule.present service.dead service.disabled
+beacon.absent beacon.disabled beacon.enabled beacon.present schedule.absent schedule.disabled
+schedule.enabled schedule.present service.dead service.disabled
 service.enabled service.masked service.running service.unmasked ssh_auth.absent ssh_auth.present
 ssh_known_hosts.absent ssh_known_hosts.present stateconf.context stateconf.set sysctl.present
 test.check_pillar test.configurable_test_state test.fail_with_changes test.fail_without_changes test.nop

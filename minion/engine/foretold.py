@@ -20,7 +20,20 @@ from minion.machine.planned.machine import PlannedActs, PlannedMachine
 from minion.machine.umask import MaskedMachine, umask_of
 
 _BRING_NOTHING = frozenset(
-    ("environ", "event", "grains", "group", "http", "iptables", "schedule", "service", "sysctl", "test", "user")
+    (
+        "beacon",
+        "environ",
+        "event",
+        "grains",
+        "group",
+        "http",
+        "iptables",
+        "schedule",
+        "service",
+        "sysctl",
+        "test",
+        "user",
+    )
 )
 """State modules of which no act that is a command brings a path: of users, groups and mounts more is known."""
 

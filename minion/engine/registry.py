@@ -20,6 +20,7 @@ MODULES = (
     "alias",
     "alternatives",
     "archive",
+    "beacon",
     "cmd",
     "cron",
     "debconf",
@@ -56,6 +57,8 @@ MODULES = (
 """Each is `minion.states.NAME`, or a folder of that name with a module `state`, and has `STATES`."""
 
 _LOCATIONS = {
+    "beacon": "agent.beacon",
+    "schedule": "agent.schedule",
     **{name: f"{name}.state" for name in ("cmd", "file", "git", "iptables", "mount", "pkg", "pkgrepo", "user")},
     "pip": "python.pip",
     "ssh_auth": "ssh.auth",

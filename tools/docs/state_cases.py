@@ -24,6 +24,10 @@ _SCHEDULED = (
     "mkdir -p {top}/etc/minion.d; echo '{schedule: {nightly: {function: test.ping, hours: 1, enabled: true}}}' "
     "> {top}/etc/minion.d/_schedule.conf"
 )
+_BEACON = (
+    "mkdir -p {top}/etc/minion.d; echo '{beacons: {load: [{averages: {1m: [0, 9]}}, {enabled: true}]}}' "
+    "> {top}/etc/minion.d/beacons.conf"
+)
 _INIT = f"""#!/bin/sh
 ### BEGIN INIT INFO
 # Provides: {SERVICE}
@@ -257,6 +261,10 @@ CASES: tuple[Case, ...] = (
     Case(fun="grains.list_absent", name="roles", grains={"roles": ["a", "b"]}, arguments={"value": "b"}),
     Case(fun="grains.list_present", name="roles", grains={"roles": ["a"]}, arguments={"value": "b"}),
     Case(fun="grains.present", name="role", arguments={"value": "web"}),
+    Case(fun="beacon.absent", name="load", before=[_BEACON]),
+    Case(fun="beacon.disabled", name="load", before=[_BEACON]),
+    Case(fun="beacon.enabled", name="load", before=[_BEACON.replace("true", "false")]),
+    Case(fun="beacon.present", name="memusage", arguments={"percent": "63%", "save": True}),
     Case(fun="schedule.absent", name="nightly", before=[_SCHEDULED]),
     Case(fun="schedule.disabled", name="nightly", before=[_SCHEDULED]),
     Case(fun="schedule.enabled", name="nightly", before=[_SCHEDULED.replace("true", "false")]),

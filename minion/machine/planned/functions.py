@@ -1,4 +1,4 @@
-"""Execution functions that states call in their acts, under test=True: grains and schedules that would be set.
+"""Execution functions that states call in their acts, under test=True: grains, schedules and beacons that would be set.
 
 Part of `minion.machine.planned`; given by the engine to `minion.machine.functions.KnownFunctions`.
 """
@@ -30,6 +30,8 @@ class PlannedCalls:
         self._look = look
         self._jobs: dict[str, Value] = {}
         """Name -> the job; None: it is deleted."""
+        self._beacons: dict[str, Value] = {}
+        """The same of beacons."""
 
     def call(self, fun: str, args: Sequence[Value], kwargs: Mapping[str, Value]) -> Value:
         """What the function would return, having done its work in memory; NotPredicted where nobody knows."""
@@ -44,15 +46,34 @@ class PlannedCalls:
             asked = {"show_all": True, "return_yaml": False, "offline": kwargs.get("offline", False)}
             jobs = self.looked("schedule.list", [], asked, self._look("schedule.list", [], asked))
             self._jobs[str(args[0])] = {**jobs[str(args[0])], "enabled": fun == "schedule.enable_job"}
+        elif fun.startswith("beacons."):
+            self._change_beacons(fun, args)
         else:
             raise NotPredicted
         return _FINE
 
+    def _change_beacons(self, fun: str, args: Sequence[Value]) -> None:
+        match fun, args:
+            case (("beacons.add" | "beacons.modify"), (name, items)):
+                self._beacons[str(name)] = items
+            case "beacons.delete", (name,):
+                self._beacons[str(name)] = None
+            case (("beacons.enable_beacon" | "beacons.disable_beacon"), (name,)):
+                asked = {"return_yaml": False}
+                items = self.looked("beacons.list", [], asked, self._look("beacons.list", [], asked))[str(name)]
+                kept = [item for item in items or () if "enabled" not in item]
+                self._beacons[str(name)] = [*kept, {"enabled": fun == "beacons.enable_beacon"}]
+            case "beacons.save", _:
+                pass
+            case _:
+                raise NotPredicted
+
     def looked(self, fun: str, args: Sequence[Value], kwargs: Mapping[str, Value], found: Value) -> Value:
         """What a function that looks would find, of which the machine says `found`."""
-        if fun != "schedule.list":
+        changed = {"schedule.list": self._jobs, "beacons.list": self._beacons}.get(fun)
+        if changed is None:
             return found
-        return {name: job for name, job in {**found, **self._jobs}.items() if job is not None}
+        return {name: one for name, one in {**found, **changed}.items() if one is not None}
 
     def _set_grain(self, key: str, value: Value, options: Mapping[str, Value]) -> Value:
         first, *rest = key.split(str(options.get("delimiter") or ":"))

@@ -1,0 +1,1 @@
+"""What the agent does by itself: its schedule, its beacons."""
