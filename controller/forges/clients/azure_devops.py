@@ -27,7 +27,7 @@ from controller.forges.client import (
     PullState,
     Reaction,
 )
-from controller.forges.clients.access import proved
+from controller.forges.clients.access import Proof, proved
 from controller.forges.clients.authorization import TokenAuthorization, basic
 from controller.forges.clients.http import http_of, quoted, split_project
 from controller.forges.clients.marks import OUTDATED
@@ -240,12 +240,15 @@ class AzureDevOpsClient:
             body = {"state": "pending", "context": {"genre": "saltern", "name": "x"}}
             return await self._tried("POST", f"{self._repo(project)}/commits/{'0' * 40}/statuses", body)
 
-        return [
-            await proved(f"read pull requests of {project}", read, "Give the token the scope Code: read"),
-            await proved(f"see who may write to {project}", members, "Give the token the scope Project and team: read"),
-            await proved(f"write comments in {project}", comment, "Give the token the scope Code: read & write"),
-            await proved(f"set commit statuses in {project}", status, "Give the token the scope Code: status"),
-        ]
+        scope = "Give the token the scope {}".format
+        return await proved(
+            Proof(what=f"read pull requests of {project}", ask=read, remedy=scope("Code: read")),
+            Proof(what=f"see who may write to {project}", ask=members, remedy=scope("Project and team: read")),
+            Proof(
+                what=f"write comments in {project}", ask=comment, remedy=scope("Code: read & write"), by_absence=True
+            ),
+            Proof(what=f"set commit statuses in {project}", ask=status, remedy=scope("Code: status"), by_absence=True),
+        )
 
     async def _tried(self, method: str, path: str, body: dict[str, Any]) -> str:
         answer = await self._http.request(method, path, parameters=_version(), body=body, accept=(400, 404))

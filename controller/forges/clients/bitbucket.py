@@ -27,7 +27,7 @@ from controller.forges.client import (
     PullState,
     Reaction,
 )
-from controller.forges.clients.access import proved
+from controller.forges.clients.access import Proof, proved
 from controller.forges.clients.authorization import TokenAuthorization, basic, bearer
 from controller.forges.clients.http import http_of, quoted, split_project
 from controller.forges.clients.marks import OUTDATED, mark_of
@@ -246,18 +246,27 @@ class BitbucketClient:
             path = f"{self._repo(project)}/commit/{'0' * _WHOLE}/statuses/build"
             return await self._tried("POST", path, {"key": "x", "state": "INPROGRESS", "url": self._web})
 
-        return [
-            await proved(
-                f"read pull requests of {project}", read, "Give the token the scope read:pullrequest:bitbucket"
+        owner = "Make the token's owner an administrator of the repository, and give it read:permission:bitbucket"
+        return await proved(
+            Proof(
+                what=f"read pull requests of {project}",
+                ask=read,
+                remedy="Give the token the scope read:pullrequest:bitbucket",
             ),
-            await proved(
-                f"see who may write to {project}",
-                rights,
-                "Make the token's owner an administrator of the repository, and give it read:permission:bitbucket",
+            Proof(what=f"see who may write to {project}", ask=rights, remedy=owner),
+            Proof(
+                what=f"write comments in {project}",
+                ask=comment,
+                remedy="Give the token the scope write:pullrequest:bitbucket",
+                by_absence=True,
             ),
-            await proved(f"write comments in {project}", comment, "Give the token write:pullrequest:bitbucket"),
-            await proved(f"set build statuses in {project}", status, "Give the token write:repository:bitbucket"),
-        ]
+            Proof(
+                what=f"set build statuses in {project}",
+                ask=status,
+                remedy="Give the token the scope write:repository:bitbucket",
+                by_absence=True,
+            ),
+        )
 
     async def _tried(self, method: str, path: str, body: dict[str, Any]) -> str:
         answer = await self._http.request(method, path, body=body, accept=(400, 404))

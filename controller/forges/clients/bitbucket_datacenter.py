@@ -25,7 +25,7 @@ from controller.forges.client import (
     PullState,
     Reaction,
 )
-from controller.forges.clients.access import proved
+from controller.forges.clients.access import Proof, proved
 from controller.forges.clients.authorization import TokenAuthorization, bearer
 from controller.forges.clients.bitbucket import key_of
 from controller.forges.clients.http import http_of, quoted, split_project
@@ -253,7 +253,7 @@ class BitbucketDataCenterClient:
             answer = await self._http.request("GET", "/api/latest/users", parameters=asked)
             if not (await answer.parsed(_ServerUsers)).values:
                 raise ForgeRefused("the forge names nobody who may write")
-            return ""
+            return "users with the right"
 
         async def comment() -> str:
             return await self._tried("PUT", f"{self._path(project, 0)}/comments/0", {"text": ".", "version": 0})
@@ -263,12 +263,12 @@ class BitbucketDataCenterClient:
             return await self._tried("POST", path, {"key": "x", "state": "INPROGRESS", "url": ""})
 
         remedy = "Make an HTTP access token of the repository with the permission Repository write"
-        return [
-            await proved(f"read pull requests of {project}", read, remedy),
-            await proved(f"see who may write to {project}", members, remedy),
-            await proved(f"write comments in {project}", comment, remedy),
-            await proved(f"set build statuses in {project}", status, remedy),
-        ]
+        return await proved(
+            Proof(what=f"read pull requests of {project}", ask=read, remedy=remedy),
+            Proof(what=f"see who may write to {project}", ask=members, remedy=remedy),
+            Proof(what=f"write comments in {project}", ask=comment, remedy=remedy, by_absence=True),
+            Proof(what=f"set build statuses in {project}", ask=status, remedy=remedy, by_absence=True),
+        )
 
     async def _tried(self, method: str, path: str, body: dict[str, Any]) -> str:
         answer = await self._http.request(method, path, body=body, accept=(400, 404, 409))

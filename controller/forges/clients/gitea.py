@@ -23,7 +23,7 @@ from controller.forges.client import (
     PullState,
     Reaction,
 )
-from controller.forges.clients.access import proved
+from controller.forges.clients.access import Proof, proved
 from controller.forges.clients.authorization import TokenAuthorization
 from controller.forges.clients.http import http_of, quoted, split_project
 from controller.forges.clients.marks import OUTDATED, mark_of
@@ -188,14 +188,26 @@ class GiteaClient:
             return await self._tried(project, "POST", f"/statuses/{'0' * 40}", {"state": "pending", "context": "x"})
 
         who = f"see who may write to {project}"
-        return [
-            await proved(
-                f"read pull requests of {project}", read, "Give the token's owner the repository, and read:repository"
+        return await proved(
+            Proof(
+                what=f"read pull requests of {project}",
+                ask=read,
+                remedy="Give the token's owner the repository, and read:repository",
             ),
-            await proved(who, rights, "Make the token's owner an administrator of the repository"),
-            await proved(f"write comments in {project}", comment, "Give the token the scope write:issue"),
-            await proved(f"set commit statuses in {project}", status, "Give the token the scope write:repository"),
-        ]
+            Proof(what=who, ask=rights, remedy="Make the token's owner an administrator of the repository"),
+            Proof(
+                what=f"write comments in {project}",
+                ask=comment,
+                remedy="Give the token the scope write:issue",
+                by_absence=True,
+            ),
+            Proof(
+                what=f"set commit statuses in {project}",
+                ask=status,
+                remedy="Give the token the scope write:repository",
+                by_absence=True,
+            ),
+        )
 
     async def _tried(self, project: str, method: str, path: str, body: dict[str, Any]) -> str:
         """Gitea answers 500 for a status of a commit that there is not, and 403 before that without the right."""

@@ -26,7 +26,7 @@ from controller.forges.client import (
     PullState,
     Reaction,
 )
-from controller.forges.clients.access import proved
+from controller.forges.clients.access import Proof, proved
 from controller.forges.clients.answers import Answer
 from controller.forges.clients.authorization import TokenAuthorization, bearer
 from controller.forges.clients.github_app import AppAuthorization, AppClaim
@@ -218,13 +218,16 @@ class GitHubClient:
 
     async def check_access(self, project: str) -> Sequence[AccessResult]:
         """Prove each access that previews need, one by one."""
-        read = await proved(
-            f"read pull requests of {project}",
-            lambda: self._read(project),
-            "Give the token the repository, and the permission Pull requests: read",
+        read = Proof(
+            what=f"read pull requests of {project}",
+            ask=lambda: self._read(project),
+            remedy="Install the App for the repository, and accept its permissions"
+            if self._app
+            else "Give the token the repository, and the permission Pull requests: read",
         )
-        rights = await (self._app_rights(self._app, project) if self._app else self._token_rights(project))
-        return [read, *rights]
+        if self._app is None:
+            return await proved(read, *self._token_rights(project))
+        return [*await proved(read), *await self._app_rights(self._app, project)]
 
     async def _read(self, project: str) -> str:
         return f"{len(await self.open_pull_requests(project))} open"
@@ -244,8 +247,7 @@ class GitHubClient:
             )
         return results
 
-    async def _token_rights(self, project: str) -> list[AccessResult]:
-        """Writing is proved without writing: GitHub looks at the right before it sees that the thing is not there."""
+    def _token_rights(self, project: str) -> list[Proof]:
 
         async def status() -> str:
             answer = await self._write(project, "POST", f"/statuses/{'0' * 40}", {"state": "pending"})
@@ -262,18 +264,22 @@ class GitHubClient:
             return "may write"
 
         return [
-            await proved(
-                f"see who may write to {project}", rights, "Make the token's owner a collaborator with the role Write"
+            Proof(
+                what=f"see who may write to {project}",
+                ask=rights,
+                remedy="Make the token's owner a collaborator with the role Write",
             ),
-            await proved(
-                f"write comments in {project}",
-                comment,
-                "Give the token Pull requests: write (fine-grained) or the scope repo (classic)",
+            Proof(
+                what=f"write comments in {project}",
+                ask=comment,
+                remedy="Give the token Pull requests: write (fine-grained) or the scope repo (classic)",
+                by_absence=True,
             ),
-            await proved(
-                f"set commit statuses in {project}",
-                status,
-                "Give the token Commit statuses: write (fine-grained) or the scope repo:status (classic)",
+            Proof(
+                what=f"set commit statuses in {project}",
+                ask=status,
+                remedy="Give the token Commit statuses: write (fine-grained) or the scope repo:status (classic)",
+                by_absence=True,
             ),
         ]
 

@@ -22,7 +22,7 @@ from controller.forges.client import (
     PullState,
     Reaction,
 )
-from controller.forges.clients.access import proved
+from controller.forges.clients.access import Proof, proved
 from controller.forges.clients.authorization import TokenAuthorization, bearer
 from controller.forges.clients.http import ForgeHttp, http_of, quoted
 from controller.forges.clients.marks import OUTDATED, mark_of
@@ -213,16 +213,21 @@ class GitLabClient:
 
         async def members() -> str:
             me = await self._http.get("/user", _GitLabUser)
-            return f"{me.username} may {(await self.permission(project, me.username)).name.lower()}"
+            found = await self.permission(project, me.username)
+            if found is Permission.NONE:
+                raise ForgeRefused(f"the forge does not name {me.username} among the members")
+            return f"{me.username} may {found.name.lower()}"
 
-        return [
-            await proved(
-                f"read merge requests of {project}", read, "Make a project access token with the role Developer"
+        return await proved(
+            Proof(
+                what=f"read merge requests of {project}",
+                ask=read,
+                remedy="Make a project access token with the role Developer",
             ),
-            await proved(f"write comments in {project}", scope, "Make a token with the scope api"),
-            await proved(f"set commit statuses in {project}", role, "Make a token with the role Developer"),
-            await proved(f"see who may write to {project}", members, "Make a token with the scope api"),
-        ]
+            Proof(what=f"write comments in {project}", ask=scope, remedy="Make a token with the scope api"),
+            Proof(what=f"set commit statuses in {project}", ask=role, remedy="Make a token with the role Developer"),
+            Proof(what=f"see who may write to {project}", ask=members, remedy="Make a token with the scope api"),
+        )
 
 
 def _project(project: str) -> str:
