@@ -26,6 +26,7 @@ COLOURS = {
     "Progressing": "cyan",
     "Drifted": "yellow",
     "Paused": "blue",
+    "Held": "blue",
     "Degraded": "red",
     "Failed": "red",
     "failed": "red",

@@ -54,7 +54,7 @@ def compose(resources: Resources) -> Parts:
     compilation = compose_compilation(shared, wire.server, reconciler)
     handlers = compose_handlers(shared, wire.server, reconciler, compilation)
     actions = compose_actions(shared, wire.server, reconciler, compilation, handlers)
-    pull_requests = compose_pull_requests(shared, actions.previews, actions.reports)
+    pull_requests = compose_pull_requests(shared, actions.previews, actions.reports, reconciler)
     key_changes = compose_key_changes(shared, wire.server, compilation)
     runners = compose_runners(shared, compilation, actions.jobs, key_changes)
     wire.backpressure.attach(wire.server, handlers.deliver)

@@ -17,6 +17,7 @@ from controller.composition.shared import Shared
 from controller.config.forges import ForgeProject, ForgeSettings, projects_of, withhold_secrets
 from controller.forges.clients import client_of
 from controller.observe.pull_metrics import PullMetrics
+from controller.preview.live.head_documents import HeadDocuments
 from controller.preview.preview import Previews
 from controller.preview.report_archive import ReportArchive
 from controller.pull_requests.comment_template import read_template
@@ -26,7 +27,9 @@ from controller.pull_requests.outcomes import Outcomes
 from controller.pull_requests.preview_queue import Finished, PreviewQueue, PullKey
 from controller.pull_requests.reconciler import ForgeWorker, PullRequests, WatchedForge
 from controller.pull_requests.records import Records
+from controller.reconcile.holds import PullHolds
 from controller.reconcile.live import LiveRevision
+from controller.reconcile.reconciler import Reconciler
 from controller.reconcile.revision_sources import commits_of
 from controller.schema.errors import ServiceError
 from controller.schema.preview_stream import PreviewFinished
@@ -47,9 +50,11 @@ class _PullPreviews:
     previews: Previews
     controller: str
 
-    async def make(self, key: PullKey, running: RunningPreview, target: str) -> PreviewReport:
+    async def make(self, key: PullKey, running: RunningPreview, target: str) -> PreviewReport | HeadDocuments:
         """See `MakePreview`."""
         preview = running.preview
+        if running.minions:
+            return await self.previews.head_documents(preview.base_branch, preview.head, running.minions)
         question = PreviewQuestion(
             base=preview.base_branch,
             head=preview.head,
@@ -65,7 +70,9 @@ class _PullPreviews:
         raise ServiceError("internal", "the preview ended without a report")
 
 
-def compose_pull_requests(shared: Shared, previews: Previews, reports: ReportArchive) -> PullRequests:
+def compose_pull_requests(
+    shared: Shared, previews: Previews, reports: ReportArchive, reconciler: Reconciler
+) -> PullRequests:
     """The loop over pull requests; without `forges` there is nothing that it does."""
     settings = shared.resources.settings
     source, limits = shared.resources.source, settings.limits.pull_request
@@ -77,6 +84,9 @@ def compose_pull_requests(shared: Shared, previews: Previews, reports: ReportArc
         partial(_previewed, workers, metrics),
         at_once=limits.at_once,
         limit=limits.preview_seconds,
+    )
+    holds = PullHolds(
+        store=shared.resources.store, bus=shared.bus, files=shared.files, source=source, wake=reconciler.wake
     )
     parts = LookParts(
         records=Records(
@@ -94,13 +104,15 @@ def compose_pull_requests(shared: Shared, previews: Previews, reports: ReportArc
         keep_report=reports.keep,
         report_url=reports.url,
         base=partial(_live_base, shared.live),
+        holds=holds,
+        connected=lambda: frozenset(session.minion for session in shared.sessions),
     )
     projects = projects_of(settings.forges, {remote.name: remote.url for remote in source.remotes})
     refused = partial(shared.metrics.limit_refused, "pull_request")
     for forge in withhold_secrets(settings.forges, vault_reader(settings.ports.vault)):
         watched = _watched(shared, forge, [each for each in projects if each.forge == forge.name], name)
         workers[forge.name] = ForgeWorker(watched, parts, metrics, limits, refused)
-    return PullRequests(workers, queue, shared.bus)
+    return PullRequests(workers, queue, shared.bus, holds)
 
 
 def _watched(shared: Shared, forge: ForgeSettings, projects: Sequence[ForgeProject], controller: str) -> WatchedForge:
@@ -129,6 +141,8 @@ def _rules(
         comment=policy.comment if policy.comment != "update" else given.get("comment", "update"),
         strangers=policy.strangers if policy.strangers != "none" else given.get("strangers", "none"),
         drafts=policy.drafts and given.get("drafts", True),
+        policy=policy,
+        manual=shared.live.policy.apply == "manual",
         branches=branches.get(project, frozenset()),
         controller=controller,
         environment=ENVIRONMENT,
@@ -172,5 +186,6 @@ def _secret(shared: Shared) -> bytes:
 def _previewed(
     workers: dict[str, ForgeWorker], metrics: PullMetrics, key: PullKey, finished: Finished, seconds: float
 ) -> None:
-    metrics.previewed(seconds, ok=finished.report is not None)
+    if not finished.running.minions:
+        metrics.previewed(seconds, ok=finished.report is not None)
     workers[key.forge].look_at(key)

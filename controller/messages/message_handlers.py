@@ -306,7 +306,7 @@ class MessageHandlers:
         self.context.bus.publish(f"saltern/minion/{session.minion}/problems", data)
 
     def _need_whole(self, session: Session, message: ResyncRequired) -> None:
-        session.held, session.sent_generation = digest_of(message.held), 0
+        session.held, session.sent_digest = digest_of(message.held), ""
         open_run = next(iter(self.context.store.runs.open(session.minion)), None)
         if open_run is not None:
             session.sent.discard(open_run.run_id)

@@ -162,6 +162,18 @@ def _paused(data: _Data) -> list[str]:
     return [f"{_user(data)}: saltern pause"]
 
 
+def _held(data: _Data) -> list[str]:
+    return [f"pull request {data.get('pull')} is applied before its merge, at {str(data.get('head', ''))[:12]}"]
+
+
+def _released(data: _Data) -> list[str]:
+    return [f"pull request {data.get('pull')} is taken back", str(data.get("why", ""))]
+
+
+def _pull_applied(data: _Data) -> list[str]:
+    return [f"{_user(data)}: /saltern apply on {data.get('project')}#{data.get('number')}"]
+
+
 def _run(data: _Data) -> list[str]:
     count = data.get("states")
     what = "the whole highstate" if count == "all" else f"{count} state{'' if count == 1 else 's'}"
@@ -203,6 +215,9 @@ _WORDS: dict[str, tuple[str, Callable[[_Data], list[str]]]] = {
     "saltern/sync": ("request", _sync),
     "saltern/minion/*/resumed": ("request", _resumed),
     "saltern/minion/*/paused": ("request", _paused),
+    "saltern/minion/*/held": ("request", _held),
+    "saltern/minion/*/released": ("request", _released),
+    "saltern/pull/*/applied": ("request", _pull_applied),
     "saltern/run/*/new": ("run", _run),
     "saltern/run/*/started": ("start", _started),
     "saltern/run/*/lost": ("result", _lost),

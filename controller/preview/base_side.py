@@ -62,6 +62,8 @@ class BaseSide:
 
 def applied_side(row: StatusRow, live: Policy, policy: Policy) -> AppliedSide:
     """What is known of a minion; `live`: the policy that holds, `policy`: that of the head."""
+    if row.hold is not None:
+        return AppliedSide()  # what it has now is taken back before anything else is applied
     applied = row.applied.digest if row.applied else ""
     whole = ""
     if not applied:

@@ -36,6 +36,7 @@ from controller.preview.contents.rendered_texts import RenderedTexts
 from controller.preview.contents.sides import rendered_sides, top_targets
 from controller.preview.forecast import FleetGroup, groups_of_targets
 from controller.preview.live.drift_apart import drift_apart, in_doubt
+from controller.preview.live.head_documents import HeadDocuments, keep_documents
 from controller.preview.live.live_facts import PreviewCompiles, with_facts
 from controller.preview.live.live_tests import NOT_KEPT, live_test, with_tests
 from controller.preview.live.sampling import sampled
@@ -179,6 +180,39 @@ class Previews:
                 tests[test.minion] = test
         report = structs.replace(report, classes=with_tests(report.classes, tests), seconds=time.monotonic() - began)
         yield PreviewFinished(report=report)
+
+    async def head_documents(self, base: str, head: str, minions: Sequence[str]) -> HeadDocuments:
+        """The documents that minions would have after a merge into what is live; they are kept in the store.
+
+        Args:
+            base: branch that it is merged into.
+            head: whole commit.
+            minions: whose.
+
+        Raises:
+            ServiceError: it cannot be merged, the base is not what is live, or it does not compile for all of them.
+        """
+        sides = await self._sides(PreviewQuestion(base=base, head=head, merge=True))
+        live = self.requests.live.trees
+        if not sides.merged:
+            raise ServiceError("conflict", "; ".join(sides.problems), hint="merge the base into the head")
+        if live is None or commits_of(sides.before.revision) != commits_of(live.revision):
+            raise ServiceError("conflict", f"{base} has moved", hint="try again after the next preview")
+        policy = (await self._in_thread(self._policy, sides.after)).policy
+        records = await self._in_thread(self.requests.known, set(minions))
+        budget = TimeoutBudget(self.limits.timeouts)
+        digests: dict[str, str] = {}
+        for start in range(0, len(records), TOGETHER):
+            some = records[start : start + TOGETHER]
+            answers = await self.compiles.asked_anew([record.id for record in some])
+            request = with_facts(self._request(sides.after, some, policy, restricted=False), answers)
+            compiled = await self.compiles.compile(request, budget, ask=True)
+            self.redactor.learn({each.minion_id: each.secrets for each in compiled})
+            digests |= await self._in_thread(keep_documents, compiled, self.requests.store)
+        before, after = sides.before.revision, sides.after.revision
+        return HeadDocuments(
+            base=_commit(before, after), head=_commit(after, before), digests=digests, trees=sides.after
+        )
 
     def _answers_at(self, scope: Scope, live: bool) -> float:
         """Seconds since the epoch: the oldest recorded answer of a machine that is used; 0 when there is none."""

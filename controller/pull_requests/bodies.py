@@ -5,7 +5,7 @@ from __future__ import annotations
 from controller.forges.client import PullState
 from controller.pull_requests.instructions import Look, PullRules
 from controller.pull_requests.keys import ROOM
-from controller.pull_requests.preview_steps import is_current, waits_for_maintainer, wanted_preview
+from controller.pull_requests.wanted_previews import is_current, waits_for_maintainer, wanted_preview
 from controller.report.comment import CommentOptions, comment
 from controller.report.marker import marker_line, marker_of
 
@@ -28,7 +28,13 @@ def body_of(look: Look, rules: PullRules, *, budget: int, html: bool) -> str:
         return ""  # what stands there stays until the new report is there
     merged = look.outcome if look.pull.state is PullState.MERGED else None
     options = CommentOptions(
-        budget=budget - ROOM, url=look.url, html=html, merged=merged, template=rules.template, commands=is_open
+        budget=budget - ROOM,
+        url=look.url,
+        html=html,
+        merged=merged,
+        applied=look.applied,
+        template=rules.template,
+        commands=is_open,
     )
     return comment(look.report, options)
 

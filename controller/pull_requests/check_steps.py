@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from controller.forges.client import CheckState, ForgeCheck
 from controller.pull_requests import checks
 from controller.pull_requests.instructions import Look, PullInstruction, PullRules, SetCheck
-from controller.pull_requests.preview_steps import is_current
+from controller.pull_requests.wanted_previews import is_current
 from controller.store.pull_requests import Previewed
 
 FAILURES_SHOWN = 2

@@ -8,13 +8,13 @@ Called by `controller.pull_requests.decision`.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Sequence
 
 from msgspec.structs import replace
 
 from controller.forges.client import ForgeComment, Permission, PullRequest, PullState
+from controller.pull_requests.apply_rules import apply_refusal
+from controller.pull_requests.command_records import with_command
 from controller.pull_requests.commands import (
     HELP,
     ApplyHead,
@@ -24,12 +24,13 @@ from controller.pull_requests.commands import (
     Explain,
     Help,
     PullCommand,
+    Unapply,
     command_line,
     is_command,
     parse,
 )
 from controller.pull_requests.explanation import explanation
-from controller.schema.reports import PreviewReport
+from controller.pull_requests.instructions import Look, PullRules, Say
 from controller.store.pull_requests import CommandRecord, PullRecord
 
 FIRST_SECONDS = 900.0
@@ -43,21 +44,6 @@ MOST_OPEN = 20
 MOST_OF_USER = 10
 """Remembered commands of one person in `USER_SECONDS`; more of them are not taken."""
 USER_SECONDS = 3600.0
-
-_APPLY = (
-    "Saltern applies a change when it is merged, and never before: the head of a pull request is no revision that "
-    "minions may hold. Merge it, or use `apply: manual` in saltern.yaml and `saltern sync TARGET` after the merge to "
-    "begin with a few minions."
-)
-
-
-@dataclass(frozen=True, slots=True)
-class Say:
-    """An event to publish: what happened, in the log that people audit."""
-
-    what: str
-    """The end of the tag."""
-    data: Mapping[str, Any] = field(default_factory=dict)
 
 
 def note_commands(
@@ -85,36 +71,20 @@ def note_commands(
 
 
 def resolve(
-    record: PullRecord,
-    command: CommandRecord,
-    pull: PullRequest,
-    permission: Permission,
-    report: PreviewReport | None,
-    now: float,
+    look: Look, rules: PullRules, command: CommandRecord, permission: Permission, now: float
 ) -> tuple[PullRecord, tuple[Say, ...]]:
     """The record after an open command, and what is said of it."""
+    record, pull = look.record, look.pull
     try:
         if permission < Permission.WRITE:
             raise CommandRefused("")  # the reaction says it: whoever may not command causes no comments either
         parsed = parse(command.text)
-        changed = _carried_out(record, command, parsed, pull, report, now)
+        changed = _carried_out(look, rules, command, parsed, now)
     except CommandRefused as refusal:
         changed = with_command(record, command.comment, state="refused", answer=str(refusal))
     new = next(each for each in changed.commands if each.comment == command.comment)
     data = {"user": command.user, "command": command.text, "head": pull.head, "permission": permission.name.lower()}
     return changed, (Say(f"command-{'refused' if new.state == 'refused' else 'accepted'}", data),)
-
-
-def target_of(command: CommandRecord) -> str:
-    """The target of a command for a preview."""
-    parsed = parse(command.text)
-    return parsed.target if isinstance(parsed, AskPreview) else ""
-
-
-def with_command(record: PullRecord, comment: str, **changes: Any) -> PullRecord:
-    """The record with one of its commands changed."""
-    commands = tuple(replace(each, **changes) if each.comment == comment else each for each in record.commands)
-    return replace(record, commands=commands)
 
 
 def _command_of(comment: ForgeComment, record: PullRecord, pull: PullRequest) -> CommandRecord:
@@ -144,21 +114,13 @@ def _kept(seen: Sequence[str], comments: Sequence[ForgeComment], after: float) -
     return tuple(seen[-MOST_SEEN:]), max([after, *(each.created for each in comments if each.id in dropped)])
 
 
-def _carried_out(
-    record: PullRecord,
-    command: CommandRecord,
-    parsed: PullCommand,
-    pull: PullRequest,
-    report: PreviewReport | None,
-    now: float,
-) -> PullRecord:
+def _carried_out(look: Look, rules: PullRules, command: CommandRecord, parsed: PullCommand, now: float) -> PullRecord:
+    record, pull, report = look.record, look.pull, look.report
     if isinstance(parsed, Help):
         return with_command(record, command.comment, state="done", answer=HELP)
-    if isinstance(parsed, ApplyHead):
-        raise CommandRefused(_APPLY)
     if pull.state is not PullState.OPEN:
         raise CommandRefused(f"The pull request is {pull.state.value}.")
-    needs_head = isinstance(parsed, Approve) or pull.from_fork
+    needs_head = isinstance(parsed, Approve | ApplyHead) or pull.from_fork
     _check_head(command, parsed, pull, needs_head=needs_head)
     match parsed:
         case AskPreview(target=target):
@@ -170,10 +132,23 @@ def _carried_out(
         case Approve():
             approved = replace(record, approved=pull.head, approved_by=command.user)
             return with_command(approved, command.comment, state="done")
+        case ApplyHead():
+            if why := apply_refusal(look, rules):
+                raise CommandRefused(why)
+            return with_command(record, command.comment, state="applying")
+        case Unapply():
+            return _unapplied(record, command)
         case Explain(minion=minion, state=state):
             if report is None or record.previewed is None or record.previewed.head != pull.head:
                 raise CommandRefused("The head commit has not been previewed yet.")
             return with_command(record, command.comment, state="done", answer=explanation(report, minion, state))
+
+
+def _unapplied(record: PullRecord, command: CommandRecord) -> PullRecord:
+    if record.applied is None or record.applied.released:
+        raise CommandRefused("Nothing of this pull request is applied.")
+    ending = replace(record.applied, ending=f"/saltern unapply by {command.user}")
+    return with_command(replace(record, applied=ending), command.comment, state="done")
 
 
 def _check_head(command: CommandRecord, parsed: PullCommand, pull: PullRequest, *, needs_head: bool) -> None:

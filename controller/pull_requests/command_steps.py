@@ -12,6 +12,7 @@ from controller.pull_requests.instructions import (
     Look,
     PostAnswer,
     PullInstruction,
+    PullRules,
     React,
     Record,
 )
@@ -19,7 +20,7 @@ from controller.pull_requests.keys import find_by_key
 from controller.store.pull_requests import CommandRecord
 
 
-def command_steps(look: Look, now: float) -> list[PullInstruction]:
+def command_steps(look: Look, rules: PullRules, now: float) -> list[PullInstruction]:
     """The next step of what people asked for in comments."""
     unknown = {each.user: None for each in look.record.commands if each.state == "open"}
     asks: list[PullInstruction] = [AskPermission(user) for user in unknown if user not in look.permissions]
@@ -27,7 +28,7 @@ def command_steps(look: Look, now: float) -> list[PullInstruction]:
         return asks
     for command in look.record.commands:
         if command.state == "open":
-            record, said = resolve(look.record, command, look.pull, look.permissions[command.user], look.report, now)
+            record, said = resolve(look, rules, command, look.permissions[command.user], now)
             return [Record(record, said)]
     return [each for command in look.record.commands for each in _answers(look, command)]
 

@@ -50,7 +50,15 @@ class Approve:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApplyHead:
-    """Apply the head before the merge, on all minions or some."""
+    """Apply the head before the merge, on all minions that it concerns or on some."""
+
+    canary: bool = False
+    commit: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unapply:
+    """Take back what was applied before the merge."""
 
     commit: str = ""
 
@@ -62,7 +70,7 @@ class Help:
     commit: str = ""
 
 
-PullCommand: TypeAlias = AskPreview | Explain | Approve | ApplyHead | Help
+PullCommand: TypeAlias = AskPreview | Explain | Approve | ApplyHead | Unapply | Help
 
 
 def is_command(body: str) -> bool:
@@ -129,7 +137,13 @@ def _approve(arguments: tuple[str, ...], commit: str) -> PullCommand:
 def _apply(arguments: tuple[str, ...], commit: str) -> PullCommand:
     if arguments not in ((), ("--canary",)):
         raise CommandRefused("`/saltern apply` takes nothing but `--canary` and `--commit`.")
-    return ApplyHead(commit=commit)
+    return ApplyHead(canary=bool(arguments), commit=commit)
+
+
+def _unapply(arguments: tuple[str, ...], commit: str) -> PullCommand:
+    if arguments:
+        raise CommandRefused("`/saltern unapply` takes nothing.")
+    return Unapply(commit=commit)
 
 
 def _help(arguments: tuple[str, ...], commit: str) -> PullCommand:
@@ -141,6 +155,7 @@ _PARSERS: Mapping[str, Callable[[tuple[str, ...], str], PullCommand]] = {
     "explain": _explain,
     "approve": _approve,
     "apply": _apply,
+    "unapply": _unapply,
     "help": _help,
 }
 
@@ -150,7 +165,9 @@ Commands, for people with write access, in new comments:
 - `/saltern preview`: preview the head commit again. `/saltern preview TARGET`: only these minions (a glob).
 - `/saltern explain MINION STATE`: all that is known about one state of one minion.
 - `/saltern approve`: allow what the policy allows only with an approval, for the head commit.
-- `/saltern apply [--canary]`: not supported before the merge; the answer says why.
+- `/saltern apply`: apply the head commit, as merged, before the merge, where the policy allows it; `--canary`: on a \
+few minions of each change. They hold it until the merge, for a limited time.
+- `/saltern unapply`: take that back.
 - `/saltern help`: this text.
 
 `--commit SHA` says which head commit is meant; without it, it is the one that the pull request had when you wrote.

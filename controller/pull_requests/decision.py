@@ -13,8 +13,10 @@ from msgspec.structs import replace
 
 from controller.forges.client import PullState
 from controller.pull_requests import checks
+from controller.pull_requests.apply_steps import place_steps, release_steps, watch_steps
 from controller.pull_requests.check_steps import cancelled_check_steps, check_steps
-from controller.pull_requests.command_rules import Say, note_commands, with_command
+from controller.pull_requests.command_records import with_command
+from controller.pull_requests.command_rules import note_commands
 from controller.pull_requests.command_steps import command_steps
 from controller.pull_requests.comment_steps import comment_steps, deleted, shows
 from controller.pull_requests.instructions import (
@@ -25,16 +27,19 @@ from controller.pull_requests.instructions import (
     HideComment,
     Look,
     LookAgainAt,
+    PlaceHolds,
     PostAnswer,
     PullInstruction,
     PullRules,
     React,
     Record,
     ReplaceComment,
+    Say,
     SetCheck,
 )
 from controller.pull_requests.merge_steps import merge_steps
-from controller.pull_requests.preview_steps import is_served, preview_steps, wanted_preview
+from controller.pull_requests.preview_steps import preview_steps
+from controller.pull_requests.wanted_previews import is_served, wanted_preview
 from controller.store.pull_requests import PullRecord
 
 LONGEST_TITLE = 200
@@ -45,10 +50,10 @@ def decide(look: Look, rules: PullRules, now: float) -> list[PullInstruction]:
     noted, said = _noted(look, now)
     if noted != look.record:
         return [Record(noted, said)]
-    commands = command_steps(look, now)
-    if commands:
-        return commands
-    served = list(_served(look, rules, now))
+    steps = command_steps(look, rules, now) or [*release_steps(look)] or [*place_steps(look, rules, now)]
+    if steps:
+        return steps
+    served = [*_served(look, rules, now), *watch_steps(look, now)]
     if any(not isinstance(each, LookAgainAt) for each in served) or look.record.updated == look.pull.updated:
         return served
     # Only now: after a crash a poll has to see that the forge's mark is new.
@@ -64,7 +69,7 @@ def carried_out(look: Look, instruction: PullInstruction, made: str = "") -> Pul
     """The record after an instruction was carried out; `made`: the id of the comment that the forge made."""
     record = look.record
     match instruction:
-        case Record(record=new):
+        case Record(record=new) | PlaceHolds(record=new):
             return new
         case React(comment=comment):
             return with_command(record, comment, reacted=True)

@@ -4,13 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from controller.forges.client import ForgeCheck, ForgeComment, Permission, PullRequest, Reaction
-from controller.pull_requests.command_rules import Say
+from controller.preview.live.head_documents import HeadDocuments
 from controller.pull_requests.keys import CommentKeys
-from controller.schema.reports import MergeOutcome, PreviewReport
+from controller.reconcile.policy import PreviewPolicy
+from controller.schema.reports import ApplyOutcome, MergeOutcome, PreviewReport
+from controller.store import HoldRecord
 from controller.store.pull_requests import Previewed, PullRecord
+
+
+@dataclass(frozen=True, slots=True)
+class Say:
+    """An event to publish: what happened, in the log that people audit."""
+
+    what: str
+    """The end of the tag."""
+    data: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,6 +42,10 @@ class PullRules:
     environment: str = "base"
     template: str = ""
     """Of the comment, from the base's tree; empty: the one of Saltern."""
+    policy: PreviewPolicy = field(default_factory=PreviewPolicy)
+    """What the base allows."""
+    manual: bool = False
+    """Whether the base's policy leaves it to people when something is applied."""
     again_seconds: float = 600.0
     """At least between the beginnings of two previews of a head whose base moves."""
 
@@ -42,10 +57,21 @@ class RunningPreview:
     preview: Previewed
     command: str = ""
     """Id of the comment that asked for it with a target; empty: it is for the comment and the check."""
+    minions: tuple[str, ...] = ()
+    """Not a preview, but the documents of the head for these minions, to be applied."""
     again: bool = False
     """Only the base has moved since the one before: all others are made first."""
     head_at: float = 0.0
     """When the head was first seen, in seconds since the epoch."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReadyDocuments:
+    """The documents of the head for a command to apply it."""
+
+    command: str
+    """Id of the command's comment."""
+    documents: HeadDocuments
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,6 +96,18 @@ class Look:
     """Names what is live of all remotes; empty: not known."""
     outcome: MergeOutcome | None = None
     """What is known of the merge."""
+    holds: Sequence[HoldRecord] = ()
+    """What minions hold of this pull request."""
+    held_by_others: Mapping[str, str] = field(default_factory=dict)
+    """Minions that hold another one -> its name."""
+    merged_minions: frozenset[str] = frozenset()
+    """Of those that hold it: what is live for them has the merge in it."""
+    connected: frozenset[str] = frozenset()
+    """Minions that are connected."""
+    ready: ReadyDocuments | None = None
+    """What is to be applied, when it was compiled."""
+    applied: ApplyOutcome | None = None
+    """What became of what was applied."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,6 +204,24 @@ class SetCheck:
 
 
 @dataclass(frozen=True, slots=True)
+class PlaceHolds:
+    """Have minions hold documents of the head, and keep this record with that."""
+
+    holds: tuple[HoldRecord, ...]
+    documents: HeadDocuments
+    record: PullRecord
+    said: tuple[Say, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ReleaseHolds:
+    """Have minions go back to what is live."""
+
+    holds: tuple[HoldRecord, ...]
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
 class LookAgainAt:
     """Look again at this time, in seconds since the epoch."""
 
@@ -185,5 +241,7 @@ PullInstruction: TypeAlias = (
     | ReplaceComment
     | HideComment
     | SetCheck
+    | PlaceHolds
+    | ReleaseHolds
     | LookAgainAt
 )

@@ -9,21 +9,24 @@ import asyncio
 import dataclasses
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import structlog
 
 from controller.forges.client import ForgeClient, ForgeComment, ForgeNotFound, Permission, PullRequest, PullState
 from controller.pull_requests import decision, instructions, merge_steps, preview_steps
 from controller.pull_requests.bodies import body_of
-from controller.pull_requests.command_rules import Say
 from controller.pull_requests.comment_steps import deleted
-from controller.pull_requests.instructions import Look, PullInstruction, PullRules
+from controller.pull_requests.instructions import Look, PullInstruction, PullRules, ReadyDocuments, Say
 from controller.pull_requests.keys import ROOM, CommentKeys
 from controller.pull_requests.outcomes import Outcomes, predictions
 from controller.pull_requests.preview_queue import Finished, PreviewQueue, PullKey
 from controller.pull_requests.records import Records, ReportTooLarge
+from controller.reconcile.holds import PullHolds, pull_name, revision_record
 from controller.report.comment import CommentOptions, comment
 from controller.schema.reports import MergeOutcome, PreviewReport
+from controller.store import HoldRecord
+from controller.store.holds import DocumentGone
 from controller.store.pull_requests import PullRecord
 
 log = structlog.get_logger("saltern.pulls")
@@ -61,6 +64,9 @@ class LookParts:
     """The address; empty where reports are not shown."""
     base: Callable[[], str]
     """Names what is live of all remotes; empty while nothing is."""
+    holds: PullHolds
+    connected: Callable[[], frozenset[str]]
+    """The minions that are connected."""
 
 
 class PullLook:
@@ -83,6 +89,7 @@ class PullLook:
         self._comments: tuple[ForgeComment, ...] = ()
         self._report: PreviewReport | None = None
         self._outcome: MergeOutcome | None = None
+        self._ready: ReadyDocuments | None = None
         self._body: tuple[object, str] = (None, "")
 
     async def run(self) -> float | None:
@@ -121,6 +128,7 @@ class PullLook:
                 return None
             log.warning("pull request is gone", pull=str(key))
             self._parts.previews.cancel(key)
+            self._parts.holds.release(self._parts.holds.of_pull(*key), "the pull request is gone")
             self._keep(decision.gone(self._record), (Say("gone"),))
             return None
 
@@ -144,20 +152,55 @@ class PullLook:
             url="" if self._report is None else self._parts.report_url(self._report),
             base=self._parts.base(),
             outcome=self._outcome,
+            ready=self._ready,
+            **await self._applied(record),
         )
         return dataclasses.replace(look, body=await self._body_of(look))
+
+    async def _applied(self, record: PullRecord) -> dict[str, Any]:
+        """What is known of holds, for a look; nothing is read where nothing is applied, nor is to be."""
+        wanted = any(each.state in ("open", "applying") for each in record.commands)
+        if record.applied is None and not wanted:
+            return {}
+        holds = self._parts.holds.all()
+        own = tuple(each for each in holds if (each.forge, each.project, each.number) == self._key)
+        found: dict[str, Any] = {
+            "holds": own,
+            "held_by_others": {each.minion: pull_name(each) for each in holds if each not in own},
+            "connected": self._parts.connected(),
+        }
+        if record.applied is not None:
+            outcomes = self._parts.outcomes
+            found["applied"] = await asyncio.to_thread(outcomes.applied, self._report, record.applied)
+            if record.state == "merged":
+                reached = outcomes.reached
+                minions = [each.minion for each in own]
+                found["merged_minions"] = await asyncio.to_thread(
+                    reached, record.merge_commit, record.merged_at, minions
+                )
+        return found
 
     async def _read_outcome(self, record: PullRecord) -> None:
         if self._report is None or not record.merge_commit:
             return
         read = self._parts.outcomes.outcome
         now = self._parts.clock()
-        self._outcome = await asyncio.to_thread(read, self._report, record.merge_commit, record.merged_at, now)
+        held = frozenset(record.applied.minions if record.applied else ())
+        self._outcome = await asyncio.to_thread(read, self._report, record.merge_commit, record.merged_at, now, held)
 
     async def _body_of(self, look: Look) -> str:
         """The comment, made again only when something that it shows is another."""
         record, pull = look.record, look.pull
-        shown = record.previewed, record.allowed, record.head_at, pull.head, pull.state, pull.draft, look.outcome
+        shown = (
+            record.previewed,
+            record.allowed,
+            record.head_at,
+            pull.head,
+            pull.state,
+            pull.draft,
+            look.outcome,
+            look.applied,
+        )
         if self._body[0] != shown:
             budget, html = self._forge.client.comment_bytes, self._forge.html
             self._body = shown, await asyncio.to_thread(body_of, look, self._rules, budget=budget, html=html)
@@ -167,6 +210,9 @@ class PullLook:
         """Keep what a preview gave since the last look."""
         finished = self._parts.previews.take(self._key)
         if finished is None:
+            return
+        if finished.documents is not None:
+            self._ready = ReadyDocuments(finished.running.command, finished.documents)
             return
         if finished.running.command:
             await self._answer(finished)
@@ -188,7 +234,8 @@ class PullLook:
         self._report = finished.report if kept else self._report
 
     async def _answer(self, finished: Finished) -> None:
-        answer = f"The preview could not be made: {finished.failure}"
+        what = "Nothing was applied" if finished.running.minions else "The preview could not be made"
+        answer = f"{what}: {finished.failure}"
         if finished.report is not None:
             budget = self._forge.client.comment_bytes - ROOM
             options = CommentOptions(budget=budget, html=self._forge.html, commands=False)
@@ -198,6 +245,9 @@ class PullLook:
 
     async def _carry_out(self, instruction: PullInstruction, pull: PullRequest) -> None:
         said: tuple[Say, ...] = ()
+        if isinstance(instruction, instructions.PlaceHolds):
+            self._place(instruction)
+            return
         try:
             made = await self._do(instruction)
         except ForgeNotFound:
@@ -210,6 +260,23 @@ class PullLook:
             self._count(instruction)
         look = Look(record=self._record, pull=pull, comments=self._comments, keys=self._keys)
         self._keep(decision.carried_out(look, instruction, made), said)
+
+    def _place(self, placed: instructions.PlaceHolds) -> None:
+        """Kept together: that it is applied, and what minions hold. Killed before it, it is compiled again."""
+        holds, self._ready = self._parts.holds, None
+        revision = revision_record(placed.holds, placed.documents.trees.revision)
+        dropped: list[HoldRecord] = []
+
+        def also() -> None:
+            dropped.extend(holds.put(placed.holds, revision))
+
+        try:
+            event = self._parts.records.put(placed.record, placed.said, also=also)
+        except DocumentGone:
+            return
+        self._record = placed.record
+        holds.began(placed.holds, placed.documents.trees.files, event)
+        holds.released(dropped, "it is applied to others")
 
     async def _do(self, instruction: PullInstruction) -> str:
         """Do it at the forge or here; the id of a comment that was made."""
@@ -235,6 +302,8 @@ class PullLook:
                 )
             case instructions.HideComment(comment=hidden):
                 await client.hide_comment(project, number, hidden)
+            case instructions.ReleaseHolds(holds=holds, why=why):
+                self._parts.holds.release(holds, why)
             case instructions.SetCheck(head=head, check=check):
                 await client.set_check(project, head, check)
         return ""

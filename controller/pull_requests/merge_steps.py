@@ -7,9 +7,8 @@ from collections.abc import Iterator
 from msgspec.structs import replace
 
 from controller.forges.client import PullRequest, PullState
-from controller.pull_requests.command_rules import Say
 from controller.pull_requests.comment_steps import comment_steps, is_said
-from controller.pull_requests.instructions import Look, LookAgainAt, PullInstruction, PullRules, Record
+from controller.pull_requests.instructions import Look, LookAgainAt, PullInstruction, PullRules, Record, Say
 from controller.store.pull_requests import PullRecord
 
 SHOW_SECONDS = 300.0
@@ -24,7 +23,9 @@ LOOK_SECONDS = 10.0
 
 def merge_is_due(look: Look, now: float) -> bool:
     """Whether there is something to tell of a merge; until then the forge is not asked for anything."""
-    age, outcome = now - look.record.merged_at, look.outcome
+    age, outcome, applied = now - look.record.merged_at, look.outcome, look.record.applied
+    if applied is not None and not applied.released and (look.merged_minions or not look.holds):
+        return True
     if outcome is None or outcome.complete or age >= FINAL_SECONDS:
         return True
     return age >= SHOW_SECONDS and not is_said(look)

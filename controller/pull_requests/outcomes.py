@@ -7,12 +7,15 @@ preview did not name. A state that the preview names and that had nothing to cha
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from controller.schema.reports import ChangeClass, ClassOutcome, MergeOutcome, PreviewReport
-from controller.store import RevisionRecord, RunRecord, Store
+from msgspec.structs import replace
+
+from controller.schema.reports import ApplyOutcome, ChangeClass, ClassOutcome, MergeOutcome, PreviewReport
+from controller.store import RevisionRecord, RunRecord, StatusRow, Store
+from controller.store.pull_requests import AppliedHead
 
 _HOLE = re.compile("⟨[^⟩]*⟩")
 _GOOD = ("ok", "changed")
@@ -46,20 +49,87 @@ class Outcomes:
     _verdicts: dict[tuple[str, str], Verdict] = field(default_factory=dict)
     """By run and revision, so that a result is read once."""
 
-    def outcome(self, report: PreviewReport, commit: str, merged_at: float, now: float) -> MergeOutcome:
-        """What is known of the merge that made a commit. Times in seconds since the epoch."""
+    def outcome(
+        self, report: PreviewReport, commit: str, merged_at: float, now: float, held: Collection[str] = ()
+    ) -> MergeOutcome:
+        """What is known of the merge that made a commit. Times in seconds since the epoch.
+
+        `held`: minions that had applied it before the merge, so that the merge need not run anything there.
+        """
         revision = self._revision(commit, merged_at)
         if revision is None:
             waiting = tuple(ClassOutcome(id=each.id, waiting=each.minions) for each in report.classes)
             return MergeOutcome(commit=commit, at=now, classes=waiting, complete=not waiting)
         runs = self._runs(revision)
-        classes = tuple(self._class(each, runs, revision.label) for each in report.classes)
+        done = self._unchanged(commit, merged_at, held)
+        classes = tuple(self._class(each, runs, revision.digest, done) for each in report.classes)
         complete = not any(each.waiting for each in classes)
         return MergeOutcome(commit=commit, revision=revision.label, at=now, classes=classes, complete=complete)
 
     def forget(self) -> None:
         """Drop what was remembered of runs."""
         self._verdicts.clear()
+
+    def applied(self, report: PreviewReport | None, applied: AppliedHead) -> ApplyOutcome:
+        """What became of a head that was applied before its merge.
+
+        Args:
+            report: the newest of the pull request; classes are told when it is about this head.
+            applied: what was applied.
+        """
+        rows = {row.minion.id: row for row in self.store.minions.status(applied.minions)}
+        held = {name: row for name, row in rows.items() if row.hold and row.hold.revision == applied.revision}
+        here = frozenset(held)
+        classes = report.classes if report is not None and report.head == applied.head else ()
+        found = tuple(self._applied_class(each, held) for each in classes if here & {*each.minions})
+        return ApplyOutcome(
+            head=applied.head,
+            user=applied.user,
+            until=applied.until,
+            canary=applied.canary,
+            minions=len(applied.minions),
+            classes=() if applied.released else found,
+            complete=not any(each.waiting for each in found),
+            released=applied.released,
+        )
+
+    def _applied_class(self, of: ChangeClass, held: Mapping[str, StatusRow]) -> ClassOutcome:
+        runs: dict[str, RunRecord] = {}
+        done: set[str] = set()
+        for minion in of.minions:
+            row = held.get(minion)
+            if row is None or row.hold is None:
+                continue
+            if row.last_run is not None and row.last_run.digest == row.hold.digest:
+                runs[minion] = row.last_run
+            elif row.applied is not None and row.applied.digest == row.hold.digest:
+                done.add(minion)
+        here = replace(of, minions=tuple(minion for minion in of.minions if minion in held))
+        revision = next((row.hold.revision for row in held.values() if row.hold), "")
+        return self._class(here, runs, revision, done)
+
+    def reached(self, commit: str, merged_at: float, minions: Sequence[str]) -> frozenset[str]:
+        """The minions for which what is live has the merge in it, and compiles."""
+        merged = self._revision(commit, merged_at)
+        if merged is None:
+            return frozenset()
+        found = set[str]()
+        for minion, desired in self.store.desired.of(minions).items():
+            compiled = self.store.revisions.get(desired.compiled_revision)
+            if compiled is not None and compiled.first_seen >= merged.first_seen and not desired.errors:
+                found.add(minion)
+        return frozenset(found)
+
+    def _unchanged(self, commit: str, merged_at: float, held: Collection[str]) -> frozenset[str]:
+        """Of the minions that had applied it before: those that have what is live by now."""
+        if not held:
+            return frozenset()
+        rows = self.store.minions.status(sorted(self.reached(commit, merged_at, sorted(held))))
+        return frozenset(
+            row.minion.id
+            for row in rows
+            if row.hold is None and row.applied and row.desired and row.applied.digest == row.desired.digest
+        )
 
     def _revision(self, commit: str, merged_at: float) -> RevisionRecord | None:
         """The first revision with a commit."""
@@ -80,45 +150,48 @@ class Outcomes:
                 found.setdefault(run.minion, run)
         return found
 
-    def _class(self, of: ChangeClass, runs: Mapping[str, RunRecord], label: str) -> ClassOutcome:
+    def _class(
+        self, of: ChangeClass, runs: Mapping[str, RunRecord], revision: str, done: Collection[str]
+    ) -> ClassOutcome:
         applied: list[str] = []
         failed: dict[str, str] = {}
         differs: dict[str, str] = {}
         for minion in of.minions:
             run = runs.get(minion)
             if run is None:
+                applied += [minion] if minion in done else []
                 continue
-            verdict = self._verdict(of, run, label)
+            verdict = self._verdict(of, run, revision)
             if verdict.failed:
                 failed[minion] = verdict.failed
             elif verdict.differs:
                 differs[minion] = verdict.differs
             else:
                 applied.append(minion)
-        waiting = tuple(each for each in of.minions if each not in runs)
+        waiting = tuple(each for each in of.minions if each not in runs and each not in done)
         return ClassOutcome(id=of.id, applied=tuple(applied), failed=failed, differs=differs, waiting=waiting)
 
-    def _verdict(self, of: ChangeClass, run: RunRecord, label: str) -> Verdict:
-        key = run.run_id, label
+    def _verdict(self, of: ChangeClass, run: RunRecord, revision: str) -> Verdict:
+        key = run.run_id, revision
         if key not in self._verdicts:
             result = self.store.runs.result(run.run_id) or {}
-            self._verdicts[key] = verdict_of(of, run, result.get("states") or {}, label)
+            self._verdicts[key] = verdict_of(of, run, result.get("states") or {}, revision)
         return self._verdicts[key]
 
 
-def verdict_of(of: ChangeClass, run: RunRecord, states: Mapping[str, Mapping[str, Any]], label: str) -> Verdict:
+def verdict_of(of: ChangeClass, run: RunRecord, states: Mapping[str, Mapping[str, Any]], revision: str) -> Verdict:
     """What a finished run of a minion of a class says of the preview.
 
     Args:
         of: the class.
         run: of the minion.
         states: its results by the keys of states.
-        label: of the revision that was previewed; the run may be of a later one, of which the preview said nothing.
+        revision: digest of the previewed one; the run may be of a later one, of which the preview said nothing.
     """
     if run.outcome not in _GOOD:
         bad = [key for key, entry in states.items() if entry.get("result") is False]
         return Verdict(failed=_named(bad) or run.outcome or "no result")
-    if run.revision != label or run.keys is None:
+    if run.revision != revision or run.keys is None:
         return Verdict()  # it also did what others pushed, or what the machine lacked
     patterns = [_HOLE.split(each.key) for each in of.resources if each.action != "removed"]
     changed = (key for key, entry in states.items() if entry.get("changes"))

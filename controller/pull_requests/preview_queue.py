@@ -12,6 +12,7 @@ from typing import NamedTuple, Protocol
 
 import structlog
 
+from controller.preview.live.head_documents import HeadDocuments
 from controller.pull_requests.instructions import RunningPreview
 from controller.schema.errors import ServiceError
 from controller.schema.reports import PreviewReport
@@ -33,8 +34,8 @@ class PullKey(NamedTuple):
 class MakePreview(Protocol):
     """Makes the preview of a pull request. Raises ServiceError when it cannot be made; ends when it is cancelled."""
 
-    def __call__(self, key: PullKey, running: RunningPreview, target: str) -> Awaitable[PreviewReport]:
-        """`target`: a glob of minion ids; empty: all."""
+    def __call__(self, key: PullKey, running: RunningPreview, target: str) -> Awaitable[PreviewReport | HeadDocuments]:
+        """`target`: a glob of minion ids; empty: all. Documents where `running` names minions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +45,7 @@ class Finished:
     running: RunningPreview
     report: PreviewReport | None
     failure: str = ""
+    documents: HeadDocuments | None = None
 
 
 @dataclass(slots=True)
@@ -146,7 +148,10 @@ class PreviewQueue:
     async def _made(self, key: PullKey, job: _Job) -> Finished:
         try:
             async with asyncio.timeout(self._limit):
-                return Finished(job.running, await self._make(key, job.running, job.target))
+                made = await self._make(key, job.running, job.target)
+                if isinstance(made, HeadDocuments):
+                    return Finished(job.running, None, documents=made)
+                return Finished(job.running, made)
         except TimeoutError:
             failure = f"it took longer than {self._limit:g} s (limits: pull_request: preview_seconds)"
             return Finished(job.running, None, failure)

@@ -1,4 +1,4 @@
-"""What is to be previewed of a pull request, and when. Pure; a part of `decision`."""
+"""Previews that begin and end. Pure; a part of `decision`."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Literal
 
 from msgspec.structs import replace
 
-from controller.forges.client import PullState
-from controller.pull_requests.command_rules import target_of, with_command
+from controller.pull_requests.apply_rules import applying_minions
+from controller.pull_requests.command_records import target_of, with_command
 from controller.pull_requests.instructions import (
     CancelPreview,
     Look,
@@ -18,67 +18,23 @@ from controller.pull_requests.instructions import (
     RunningPreview,
     StartPreview,
 )
+from controller.pull_requests.wanted_previews import again_at, base_moved, is_current, same_preview
 from controller.schema.reports import PreviewReport
 from controller.store.pull_requests import Previewed, PullRecord, ReportCounts
-
-
-def wanted_preview(look: Look, rules: PullRules) -> Previewed | None:
-    """What should be previewed; None while nobody has asked for it who may, or nothing is to be previewed."""
-    record, pull = look.record, look.pull
-    if not is_served(look, rules):
-        return None
-    restricted = pull.from_fork and record.allowed != pull.head
-    if restricted and rules.strangers != "restricted":
-        return None
-    return Previewed(
-        head=pull.head, base_branch=pull.base_branch, restricted=restricted, at=record.asked_at, base=look.base
-    )
-
-
-def waits_for_maintainer(look: Look, rules: PullRules) -> bool:
-    """Whether it is a stranger's, and nobody with write access has asked for a preview of its head."""
-    pull = look.pull
-    is_open = pull.state is PullState.OPEN and is_served(look, rules)
-    return is_open and pull.from_fork and wanted_preview(look, rules) is None
-
-
-def is_current(record: PullRecord, wanted: Previewed | None) -> bool:
-    """Whether the stored report is about what is wanted."""
-    return wanted is not None and record.previewed is not None and _same(record.previewed, wanted)
-
-
-def is_served(look: Look, rules: PullRules) -> bool:
-    """Whether a pull request is one for which anything is done."""
-    pull = look.pull
-    waits = pull.draft and not rules.drafts and look.record.allowed != pull.head
-    return not waits and (not rules.branches or pull.base_branch in rules.branches)
-
-
-def base_moved(record: PullRecord, base: str) -> bool:
-    """Whether the stored report is about another base than the one of now."""
-    return bool(base) and record.previewed is not None and record.previewed.base != base
-
-
-def again_at(record: PullRecord, seconds: float) -> float:
-    """When the preview of a head is made again at the earliest, as its base has moved.
-
-    Args:
-        record: with a report.
-        seconds: between the beginnings of two previews.
-    """
-    return max(record.retry_at, (record.previewed.at if record.previewed is not None else 0.0) + seconds)
 
 
 def preview_steps(look: Look, rules: PullRules, wanted: Previewed | None, now: float) -> Iterator[PullInstruction]:
     """Previews that begin and end; first what is wanted, then what commands ask for, then what has another base."""
     record, running = look.record, look.running
-    stale = running is not None and not running.command and (wanted is None or not _same(running.preview, wanted))
+    stale = (
+        running is not None and not running.command and (wanted is None or not same_preview(running.preview, wanted))
+    )
     if stale or _is_orphan(look, running):
         yield CancelPreview()
         running = None
     if wanted is not None and not is_current(record, wanted):
         yield from _preview(record, wanted, running, now)
-    elif running is None and (asked := _targeted(look)) is not None:
+    elif running is None and (asked := _targeted(look, rules)) is not None:
         yield asked
     elif running is None and wanted is not None:
         yield from _again(look, rules, wanted, now)
@@ -122,7 +78,7 @@ def counts_of(report: PreviewReport) -> ReportCounts:
 
 
 def answered(record: PullRecord, comment: str, answer: str, *, done: bool) -> PullRecord:
-    """The record after a preview that a command asked for with a target has ended."""
+    """The record after what a command asked for was made, or could not be made."""
     state: Literal["done", "refused"] = "done" if done else "refused"
     return with_command(record, comment, state=state, answer=answer)
 
@@ -136,7 +92,7 @@ def _is_orphan(look: Look, running: RunningPreview | None) -> bool:
     """Whether a preview with a target runs, and its command is not waited for any more or is about an older head."""
     if running is None or not running.command:
         return False
-    waiting = {each.comment for each in look.record.commands if each.state == "previewing"}
+    waiting = {each.comment for each in look.record.commands if each.state in ("previewing", "applying")}
     return running.command not in waiting or running.preview.head != look.record.head
 
 
@@ -165,15 +121,12 @@ def _again(look: Look, rules: PullRules, wanted: Previewed, now: float) -> Itera
     yield StartPreview(RunningPreview(preview=replace(wanted, at=now), again=True, head_at=record.head_at))
 
 
-def _targeted(look: Look) -> StartPreview | None:
-    command = next((each for each in look.record.commands if each.state == "previewing"), None)
+def _targeted(look: Look, rules: PullRules) -> StartPreview | None:
+    command = next((each for each in look.record.commands if each.state in ("previewing", "applying")), None)
     if command is None:
         return None
     preview = Previewed(head=look.record.head, base_branch=look.record.base_branch, at=command.at)
+    if command.state == "applying":
+        minions = applying_minions(look, rules, command)
+        return StartPreview(RunningPreview(preview=preview, command=command.comment, minions=minions))
     return StartPreview(RunningPreview(preview=preview, command=command.comment), target_of(command))
-
-
-def _same(one: Previewed, wanted: Previewed) -> bool:
-    """Whether a preview answers what is wanted."""
-    what = (one.head, one.base_branch, one.restricted) == (wanted.head, wanted.base_branch, wanted.restricted)
-    return what and one.at >= wanted.at

@@ -19,8 +19,9 @@ from controller.forges.forge import same_project
 from controller.observe.pull_metrics import PullMetrics
 from controller.pull_requests.look import LookedForge, LookParts, PullLook
 from controller.pull_requests.preview_queue import PreviewQueue, PullKey
-from controller.pull_requests.preview_steps import again_at, base_moved
 from controller.pull_requests.views import pull_view
+from controller.pull_requests.wanted_previews import again_at, base_moved
+from controller.reconcile.holds import PullHolds
 from controller.reconcile.queue import WorkQueue
 from controller.schema.pulls import PullView
 from controller.store import StoreError
@@ -35,6 +36,8 @@ FIRST_SECONDS = 5.0
 LAST_SECONDS = 300.0
 REFUSED_SECONDS = 600.0
 """Until a forge is asked again for what it refused: somebody has to change something first."""
+LIVE_SECONDS = 0.5
+"""After a start: until it is looked again whether any trees are live."""
 _JITTER = 0.1
 _POLL = "poll "
 
@@ -151,6 +154,9 @@ class ForgeWorker:
             self._metrics.looked(self._watched.name, "done")
 
     async def _look(self, name: str) -> None:
+        if not self._parts.base():  # nothing is live yet, so that nobody knows what the base allows
+            self._queue.add_at(name, self._parts.clock() + LIVE_SECONDS)
+            return
         project, _, number = name.rpartition("#")
         key = PullKey(self._watched.name, project, int(number))
         again = await PullLook(self._parts, self._watched.forge, key).run()
@@ -190,16 +196,19 @@ class PullRequests:
         workers: forge -> its worker.
         previews: of all forges.
         bus: says when other trees are live.
+        holds: what minions hold of them.
     """
 
-    def __init__(self, workers: Mapping[str, ForgeWorker], previews: PreviewQueue, bus: Bus) -> None:
+    def __init__(self, workers: Mapping[str, ForgeWorker], previews: PreviewQueue, bus: Bus, holds: PullHolds) -> None:
         self._workers = workers
         self._previews = previews
         self._bus = bus
+        self._holds = holds
 
     async def run(self) -> None:
         """Look at pull requests until cancelled; then previews end, and connections to forges."""
         try:
+            await self._holds.restore()
             async with asyncio.TaskGroup() as group:
                 for name, worker in self._workers.items():
                     group.create_task(worker.run(), name=f"pulls {name}")

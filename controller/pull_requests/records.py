@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import msgspec
 
 from controller.observe.event_log import EventLog
-from controller.pull_requests.command_rules import Say
+from controller.pull_requests.instructions import Say
 from controller.pull_requests.preview_queue import PullKey
 from controller.schema.reports import PreviewReport
 from controller.store import Store
@@ -36,12 +36,23 @@ class Records:
         found = self.store.pull_requests.get(*key)
         return found or PullRecord(forge=key.forge, project=key.project, number=key.number)
 
-    def put(self, record: PullRecord, said: Sequence[Say] = (), report: bytes | None = None) -> None:
-        """Keep a record with what happened, and a report where there is a new one."""
+    def put(
+        self,
+        record: PullRecord,
+        said: Sequence[Say] = (),
+        report: bytes | None = None,
+        also: Callable[[], None] | None = None,
+    ) -> int:
+        """Keep a record with what happened, and a report where there is a new one; the id of the last event, or 0.
+
+        `also`: what else is kept with it, or not at all.
+        """
         key = PullKey(record.forge, record.project, record.number)
         about = {"forge": key.forge, "project": key.project, "number": key.number}
         events = [self.bus.make(f"saltern/pull/{key.forge}/{each.what}", {**about, **each.data}) for each in said]
         with self.store.transaction():
+            if also is not None:
+                also()
             self.store.pull_requests.put(record, self.clock())
             if report is not None:
                 self.store.pull_requests.put_report(*key, report)
@@ -49,6 +60,7 @@ class Records:
                 self.event_log.keep_now(events)
         for event in events:
             self.bus.deliver(event)
+        return events[-1].id if events else 0
 
     async def packed(self, report: PreviewReport) -> bytes:
         """A report as it is kept. Raises ReportTooLarge."""

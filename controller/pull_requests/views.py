@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from controller.forges.client import CheckState
 from controller.pull_requests.instructions import PullRules, RunningPreview
-from controller.pull_requests.preview_steps import base_moved
+from controller.pull_requests.wanted_previews import base_moved
 from controller.schema.pulls import PullView
 from controller.store.pull_requests import PullRecord
 

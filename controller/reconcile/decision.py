@@ -20,6 +20,8 @@ class Sync(enum.Enum):
     OUT_OF_SYNC = "OutOfSync"
     PROGRESSING = "Progressing"
     PAUSED = "Paused"
+    HELD = "Held"
+    """It has what a pull request says that is not merged yet."""
     UNKNOWN = "Unknown"
 
 
@@ -99,18 +101,18 @@ class ObservedState:
     """Digest of the last good document."""
     held: str
     """Digest of what the minion says that it holds."""
-    sent_generation: int
-    """Generation sent in this session, 0 when none."""
+    sent: str
+    """Digest of the document that was sent last in this session, empty when none."""
     applied: str
     """Digest of the document that was last applied to its end, empty when none."""
-    applied_generation: int = 0
-    """Of that document."""
     open_run: OpenRun | None = None
     last_run: LastRun | None = None
     drift: Drift | None = None
     unchecked: str = ""
     """Id of the newest good run of a part of the highstate, while nothing looked at the whole since."""
     request: Request | None = None
+    hold_until: float | None = None
+    """Where the desired document is held for a pull request: when it no longer is, in seconds since the epoch."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,6 +205,11 @@ class TimeOutRun:
 
 
 @dataclass(frozen=True, slots=True)
+class ReleaseHold:
+    """The time of a pull request that was applied is over: the minion shall have what is live again."""
+
+
+@dataclass(frozen=True, slots=True)
 class RequeueAfter:
     """Nothing to do before this time (seconds since the epoch)."""
 
@@ -222,6 +229,7 @@ Instruction: TypeAlias = (
     | ApplyMissed
     | Resend
     | TimeOutRun
+    | ReleaseHold
     | RequeueAfter
 )
 
@@ -233,6 +241,21 @@ def reconcile(state: ObservedState, policy: Policy, now: float, *, run_timeout: 
     """
     if state.request is not None:
         return _answer(state, state.request)
+    if state.hold_until is None:
+        return _next(state, policy, now, run_timeout)
+    if now >= state.hold_until:
+        return [ReleaseHold()]  # then it is looked at again
+    return _with_end_of_hold(_next(state, policy, now, run_timeout), state.hold_until)
+
+
+def _with_end_of_hold(instructions: list[Instruction], until: float) -> list[Instruction]:
+    """A minion has one timer, of which the earliest time counts."""
+    times = [each.time for each in instructions if isinstance(each, RequeueAfter)]
+    others = [each for each in instructions if not isinstance(each, RequeueAfter)]
+    return [*others, RequeueAfter(min([until, *times]))]
+
+
+def _next(state: ObservedState, policy: Policy, now: float, run_timeout: float) -> list[Instruction]:
     if not state.connected or not state.generation:
         return []
     if state.open_run is not None:
@@ -273,7 +296,7 @@ def _with_open_run(state: ObservedState, run: OpenRun, now: float, run_timeout: 
 
 
 def _send_desired(state: ObservedState) -> list[Instruction]:
-    return [SendDesired()] if state.held != state.desired and state.sent_generation != state.generation else []
+    return [SendDesired()] if state.held != state.desired and state.sent != state.desired else []
 
 
 def _waits(state: ObservedState, policy: Policy) -> bool:
@@ -288,7 +311,7 @@ def _waits(state: ObservedState, policy: Policy) -> bool:
 
 def _keep_applied(state: ObservedState) -> list[Instruction]:
     """Take a document back that was sent for a test, and give one to a minion that has none."""
-    keeps = state.held not in ("", state.desired) or state.sent_generation == state.applied_generation
+    keeps = state.held not in ("", state.desired) or state.sent == state.applied
     return [] if keeps else [SendApplied()]
 
 
@@ -345,7 +368,9 @@ def sync_of(state: ObservedState) -> Sync:
         return Sync.UNKNOWN
     if state.open_run is not None and state.connected:
         return Sync.PROGRESSING
-    return Sync.SYNCED if state.applied == state.desired else Sync.OUT_OF_SYNC
+    if state.applied != state.desired:
+        return Sync.OUT_OF_SYNC
+    return Sync.SYNCED if state.hold_until is None else Sync.HELD
 
 
 def health_of(state: ObservedState) -> Health:

@@ -19,6 +19,7 @@ a typing error must not turn `manual` into `auto`.
 
 from __future__ import annotations
 
+import math
 import re
 from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
@@ -32,6 +33,8 @@ from reactors.schedule import parse_schedule
 
 POLICY_FILE = "saltern.yaml"
 
+_TIMES = {"drift": frozenset(("interval", "splay")), "previews": frozenset(("apply_hold",))}
+"""Keys of sections that are times."""
 _UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 
 
@@ -75,10 +78,25 @@ class PreviewPolicy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     """What a pull request of somebody without write access gets before a maintainer asks for its preview."""
     comment: Literal["update", "new", "hide-and-new"] = "update"
     """What happens to the comment of an earlier preview."""
+    apply: bool = False
+    """Whether people with write access may apply a pull request before its merge."""
+    canary: int | str = 1
+    """Minions of each class of change that `/saltern apply --canary` begins with: a number, or a percentage as text."""
+    apply_hold: Annotated[float, msgspec.Meta(ge=1, le=7 * 86400)] = 3600.0
+    """Seconds until minions that a pull request was applied to go back, unless it is merged."""
     drafts: bool = True
     """Whether drafts are previewed before somebody with write access asks for it."""
     groups: str | tuple[str, ...] = ("role", "roles")
     """Grains whose values are groups of minions, beside the nodegroups; `top` for the targets of the top file."""
+
+    def canaries_of(self, minions: int) -> int:
+        """How many of so many minions of a class are canaries, at least one. ValueError when `canary` is neither."""
+        if isinstance(self.canary, int) and not isinstance(self.canary, bool) and self.canary >= 1:
+            return min(minions, self.canary)
+        share = re.fullmatch(r"(\d{1,3})\s*%", self.canary) if isinstance(self.canary, str) else None
+        if share is None or not 1 <= int(share[1]) <= 100:
+            raise ValueError(f"previews.canary: {self.canary!r} is no number from 1 and no percentage from 1% to 100%")
+        return max(1, math.ceil(minions * int(share[1]) / 100))
 
     @property
     def group_grains(self) -> tuple[str, ...]:
@@ -136,6 +154,7 @@ def read_policy(files: Files) -> Policy:
     try:
         policy = msgspec.convert(_with_seconds(data), Policy)
         policy.drift.schedule()
+        policy.previews.canaries_of(1)
         return policy
     except (msgspec.ValidationError, ValueError) as error:
         path = _path_of(str(error))
@@ -149,7 +168,7 @@ def _path_of(message: str) -> tuple[str, ...]:
     where = re.search(r"at `\$\.?([^`]*)`", message)
     keys = [key for key in (where[1] if where else "").split(".") if key]
     unknown = re.search(r"unknown field `([^`]*)`", message)
-    scheduled = re.match(r"(drift)\.(\w+):", message)
+    scheduled = re.match(r"(drift|previews)\.(\w+):", message)
     return (*keys, *(unknown.groups() if unknown else ()), *(scheduled.groups() if scheduled else ()))
 
 
@@ -183,15 +202,19 @@ def _invalid(message: str, *, line: int = 0, excerpt: str = "", hint: str = "") 
 
 
 def _with_seconds(data: Any) -> Any:
-    if not isinstance(data, dict) or not isinstance(data.get("drift"), dict):
+    if not isinstance(data, dict):
         return data
-    drift = dict(data["drift"])
-    for key in {"interval", "splay"} & drift.keys():
-        try:
-            drift[key] = parse_seconds(drift[key])
-        except ValueError as error:
-            raise ValueError(f"drift.{key}: {error}") from error
-    return {**data, "drift": drift}
+    found = dict(data)
+    for section, keys in _TIMES.items():
+        if not isinstance(data.get(section), dict):
+            continue
+        found[section] = dict(data[section])
+        for key in keys & data[section].keys():
+            try:
+                found[section][key] = parse_seconds(data[section][key])
+            except ValueError as error:
+                raise ValueError(f"{section}.{key}: {error}") from error
+    return found
 
 
 def parse_seconds(value: Any) -> float:

@@ -27,6 +27,7 @@ from controller.reconcile.decision import (
     Instruction,
     JoinRun,
     ObservedState,
+    ReleaseHold,
     Remediate,
     Request,
     RequeueAfter,
@@ -37,6 +38,7 @@ from controller.reconcile.decision import (
     reconcile,
 )
 from controller.reconcile.documents import Documents
+from controller.reconcile.holds import hold_text, release
 from controller.reconcile.jids import Jids
 from controller.reconcile.live import LiveRevision
 from controller.reconcile.observation import GOOD, NO_STREAK, Streak, Streaks, observe
@@ -176,6 +178,9 @@ class Reconciler:
             case TimeOutRun(run_id=run_id):
                 self._time_out(run_id, now)
                 return
+            case ReleaseHold():
+                self._release(row)
+                return
         session = self.sessions.session(minion)
         if session is None:
             return  # it disconnected while its instructions were carried out; its next Hello wakes it
@@ -206,6 +211,10 @@ class Reconciler:
             case _:
                 assert_never(instruction)
 
+    def _release(self, row: StatusRow) -> None:
+        for event in release(self.store, self.bus, [row.hold] if row.hold else [], "its time is over"):
+            self.wake([row.minion.id], cause=event.id)
+
     def _time_out(self, run_id: str, now: float) -> None:
         run = self.store.runs.get(run_id)
         summary = f"no result within {self.run_timeout:g} s"
@@ -220,13 +229,13 @@ class Reconciler:
             return
         message = self.documents.desire(desired.generation, desired.digest, session.held)
         self._send(session, message)
-        session.sent_generation = desired.generation
+        session.sent_digest = desired.digest
 
     def _send_applied(self, row: StatusRow, session: Session) -> None:
         applied = row.applied
         if applied is not None:
             self._send(session, self.documents.desire(applied.generation, applied.digest, session.held))
-            session.sent_generation = applied.generation
+            session.sent_digest = applied.digest
 
     def _apply(self, row: StatusRow, session: Session, whole: bool) -> None:
         reason, keys, note = self._revision_reason(row), None, ""
@@ -240,7 +249,9 @@ class Reconciler:
         self.start(row, session, RunRequest(kind="apply", keys=keys, reason=reason), note=note, event=event)
 
     def _revision_reason(self, row: StatusRow) -> str:
-        """The revision that is applied, with what moved in it."""
+        """The revision that is applied, with what moved in it; or the pull request."""
+        if row.hold is not None:
+            return f"{hold_text(row.hold)}, asked for by {row.hold.user}"[:LONGEST_SUMMARY]
         known = self.store.revisions.get(row.desired.revision) if row.desired else None
         about = moved_text(known) if known else ""
         return f"revision {row.attempted_label}{': ' if about else ''}{about}"[:LONGEST_SUMMARY]

@@ -17,17 +17,18 @@ from controller.observe.redactor import Redactor
 from controller.observe.run_text import progress_text, short
 from controller.reconcile.decision import Health, ObservedState, Sync, health_of, is_current, sync_of
 from controller.reconcile.documents import Documents
+from controller.reconcile.holds import hold_text, pull_name
 from controller.reconcile.plan import ChangeKind, PushPlan, plan
 from controller.reconcile.plan_text import Contents, change_views, pillar_text, plan_text, unknown_content
 from controller.reconcile.policy import Policy
 from controller.reconcile.reconciler import Reconciler
 from controller.reconcile.source_differences import ReadBlob, SourceDifferences
 from controller.schema.errors import ServiceError
-from controller.schema.minions import CompileView, MinionStatus, VolatileRead
+from controller.schema.minions import CompileView, HeldPull, MinionStatus, VolatileRead
 from controller.schema.plans import DriftView, MinionDiff
 from controller.schema.runs import HistoryEntry, RunView
 from controller.sessions.sessions import KeyRegistry, Sessions
-from controller.store import RunRecord, StatusRow, Store
+from controller.store import HoldRecord, RunRecord, StatusRow, Store
 from highstate.desired import Desired
 from highstate.missing_sources import is_missing_source_warning
 from highstate.types import Problem
@@ -103,6 +104,7 @@ class Status:
             applied_at=row.applied.at if row.applied else None,
             last_seen=session.seen if session else row.minion.last_seen,
             paused=row.minion.paused,
+            held=_held(row.hold),
             drifted=view.drift.chunks if view.drift else 0,
             message=f"running: {running[0]}"
             if running
@@ -248,6 +250,10 @@ class Status:
         )
 
 
+def _held(hold: HoldRecord | None) -> HeldPull | None:
+    return None if hold is None else HeldPull(pull=pull_name(hold), head=hold.head, until=hold.until, user=hold.user)
+
+
 def _rendered_anew(changes: PushPlan, contents: Contents) -> bool:
     """Whether the content of a state changes while its sources are equal: its templates are given other values."""
     return any(one.kind is ChangeKind.CONTENT and not contents(one) for one in changes.changes)
@@ -284,9 +290,14 @@ def _message(row: StatusRow, view: ObservedState, errors: Sequence[str], policy:
             return "waits for `saltern sync`"
         case Sync.PROGRESSING if row.open_run is not None:
             return f"{row.open_run.kind} {row.open_run.run_id}"
+    drift = ""
     if view.drift:
         states = f"{view.drift.chunks} state{'' if view.drift.chunks == 1 else 's'}"
-        return f"drift in {states}; {healed_by(row.minion.id, policy)}"
+        drift = f"drift in {states}; {healed_by(row.minion.id, policy)}"
+    if row.hold is not None:
+        return f"{hold_text(row.hold)}; {drift}" if drift else hold_text(row.hold)
+    if drift:
+        return drift
     count = len(row.desired.warnings) if row.desired else 0
     return f"{count} warning{'s' if count > 1 else ''} of its compile" if count else ""
 

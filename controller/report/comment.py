@@ -9,18 +9,18 @@ much there is to render is up to a branch, so the event loop calls it in a threa
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 import msgspec
 
-from controller.report import changes, details, failures, summary
+from controller.report import changes, details, failures, outcomes, summary
 from controller.report.blocks import Fold, Link, Paragraph, Piece, Quoted, ReportBlock, Strong
 from controller.report.markdown import render
 from controller.report.marker import Marker, marker_line, marker_of
 from controller.report.page import CONTEXT
 from controller.report.templates import TemplateFailed, render_template
-from controller.schema.reports import ChangeClass, MergeOutcome, PreviewReport, ResourceChange
+from controller.schema.reports import ApplyOutcome, ChangeClass, MergeOutcome, PreviewReport, ResourceChange
 
 MINIMUM_BUDGET = 20_000
 """Characters in which every report fits: its headline, its failures at least counted, and the link."""
@@ -51,6 +51,8 @@ class CommentOptions:
     commands: bool = True
     """Whether people can answer with commands."""
     merged: MergeOutcome | None = None
+    applied: ApplyOutcome | None = None
+    """What was applied before the merge."""
     template: str = ""
     """Jinja of the base's tree, in place of the order of parts here."""
 
@@ -170,7 +172,7 @@ def _first(report: PreviewReport, options: CommentOptions, room: int) -> _Parts:
         title=text([summary.title(report)]),
         summary=text(summary.summary(report)),
         alerts=text(summary.alerts(report)),
-        outcome=text(details.outcome(report, options.merged)) if options.merged is not None else "",
+        outcome=text(_outcomes(report, options)),
         failures="",
         footer=_footer(report, options, cut=True),  # the longer one, whose room is kept
     )
@@ -182,6 +184,13 @@ def _first(report: PreviewReport, options: CommentOptions, room: int) -> _Parts:
             parts.footer = _footer(report, options, cut=how != "whole")
             break
     return parts
+
+
+def _outcomes(report: PreviewReport, options: CommentOptions) -> Iterator[ReportBlock]:
+    if options.merged is not None:
+        yield from outcomes.outcome(report, options.merged)
+    if options.applied is not None:
+        yield from outcomes.applied(report, options.applied, commands=options.commands)
 
 
 def _footer(report: PreviewReport, options: CommentOptions, *, cut: bool) -> str:

@@ -9,7 +9,6 @@ from controller.report.blocks import (
     Bullets,
     CodeBlock,
     Fold,
-    Heading,
     Paragraph,
     Piece,
     Quoted,
@@ -20,10 +19,9 @@ from controller.report.blocks import (
 )
 from controller.report.diffs import state_lines
 from controller.report.failures import errors_title
-from controller.report.lists import TOP, more, quoted
+from controller.report.lists import quoted
 from controller.report.wording import counted, names, number
 from controller.schema.reports import (
-    MergeOutcome,
     MinionErrors,
     PreviewReport,
 )
@@ -131,22 +129,6 @@ def compared(report: PreviewReport) -> list[ReportBlock]:
             (Quoted(f"{moved.remote} {commits}"), ": ", Quoted(moved.subject, 200), " by ", Quoted(moved.author))
         )
     return [Fold((Strong("What was compared"),), (Bullets(tuple(lines)),))]
-
-
-def outcome(report: PreviewReport, merged: MergeOutcome) -> list[ReportBlock]:
-    """What happened after the merge, a class a row, then every minion that did something else."""
-    places = {each.id: place for place, each in enumerate(report.classes, 1)}
-    rows: list[tuple[ReportLine, ...]] = []
-    odd: list[ReportLine] = []
-    for each in merged.classes:
-        counts_of = (each.applied, each.differs, each.failed, each.waiting)
-        rows.append(((str(places.get(each.id, "?")),), *((number(len(some)),) for some in counts_of)))
-        odd += [(Quoted(minion, 100), ": failed: ", Quoted(text, 300)) for minion, text in each.failed.items()]
-        odd += [(Quoted(minion, 100), ": differs: ", Quoted(text, 300)) for minion, text in each.differs.items()]
-    heading = "After the merge" if merged.complete else "After the merge, so far"
-    table = Table(("change", "as previewed", "otherwise", "failed", "waiting"), tuple(rows[:20]))
-    blocks: list[ReportBlock] = [Heading((heading, " of ", Quoted(merged.commit[:8]))), table]
-    return blocks + ([Bullets((*odd[:TOP], *more(len(odd) - TOP, "minion")))] if odd else [])
 
 
 def details(report: PreviewReport) -> Iterable[tuple[str, list[ReportBlock]]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from controller.report import changes, details, failures, summary
+from controller.report import changes, details, failures, outcomes, summary
 from controller.report.blocks import ReportBlock
 from controller.schema.reports import MergeOutcome, PreviewReport
 
@@ -15,7 +15,7 @@ _ROWS = 20
 def whole_report(report: PreviewReport, merged: MergeOutcome | None = None) -> list[ReportBlock]:
     """Everything that the report has."""
     blocks: list[ReportBlock] = [summary.title(report), *summary.summary(report), *summary.alerts(report)]
-    blocks += details.outcome(report, merged) if merged is not None else []
+    blocks += outcomes.outcome(report, merged) if merged is not None else []
     blocks += summary.class_table(report, _ROWS)
     blocks += [*failures.failures(report, "whole"), *failures.failed_test_runs(report)]
     blocks += [changes.class_fold(place, each, CONTEXT) for place, each in enumerate(report.classes, 1)]

@@ -7,10 +7,23 @@ from typing import Literal, TypeAlias
 from controller.schema.remotes import RemoteStatus
 from controller.schema.structs import ApiStruct
 
-SyncName: TypeAlias = Literal["Synced", "OutOfSync", "Progressing", "Paused", "Unknown"]
+SyncName: TypeAlias = Literal["Synced", "OutOfSync", "Progressing", "Paused", "Held", "Unknown"]
 
 
 HealthName: TypeAlias = Literal["Healthy", "Degraded", "Drifted", "Failed", "Unreachable"]
+
+
+class HeldPull(ApiStruct, frozen=True, kw_only=True):
+    """A pull request that was applied before its merge."""
+
+    pull: str
+    """`FORGE:PROJECT#NUMBER`."""
+    head: str
+    """Whole commit."""
+    until: float
+    """When the minion goes back at the latest."""
+    user: str
+    """Who asked for it, on the forge."""
 
 
 class MinionStatus(ApiStruct, frozen=True, kw_only=True):
@@ -27,6 +40,8 @@ class MinionStatus(ApiStruct, frozen=True, kw_only=True):
     applied_at: float | None = None
     last_seen: float | None = None
     paused: bool = False
+    held: HeldPull | None = None
+    """The pull request that it has in place of what is live."""
     drifted: int = 0
     """States that the last drift check found changed."""
     message: str = ""

@@ -264,3 +264,22 @@ class MergeOutcome(ApiStruct, frozen=True, kw_only=True):
     classes: tuple[ClassOutcome, ...] = ()
     complete: bool = False
     """Nothing more is waited for."""
+
+
+class ApplyOutcome(ApiStruct, frozen=True, kw_only=True):
+    """What became of a head that was applied before its merge."""
+
+    head: str
+    """Whole commit."""
+    user: str
+    """Who asked for it."""
+    until: float
+    """When minions go back at the latest, in seconds since the epoch."""
+    canary: bool = False
+    minions: int
+    classes: tuple[ClassOutcome, ...] = ()
+    """Those of the report with minions to which it was applied, when the report is about this head."""
+    complete: bool = False
+    """Nothing more is waited for."""
+    released: str = ""
+    """Why it was taken back; empty: it is held."""

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import contextlib
 from collections import OrderedDict
+from collections.abc import Collection
 
 from gitfs.tree.snapshot import BlobStart, Snapshot
 from wire.messages import BLOB_CHUNK, Blob, FileFound, FileList, FindFile, GetBlob, ListFiles
 
 
 class FileServer:
-    """The snapshots that minions may still ask about: the live one first, then the ones before and previews.
+    """The snapshots that minions may still ask about: the live one, those that are held, the ones before and previews.
 
     Args:
         bound: snapshots that are remembered.
@@ -25,6 +26,8 @@ class FileServer:
         self._bound = bound
         self._live: Snapshot | None = None
         self._others: OrderedDict[str, Snapshot] = OrderedDict()
+        self._held: dict[str, Snapshot] = {}
+        """By the digest of the revision: of pull requests that are applied."""
         self._shown: tuple[Snapshot, ...] = ()
         """All of them, replaced as a whole: a thread that answers sees the ones before or the ones after."""
 
@@ -33,7 +36,7 @@ class FileServer:
         if self._live is not None:
             self.add_preview(self._live)
         self._live = snapshot
-        self._shown = (snapshot, *self._others.values())
+        self._show()
 
     def add_preview(self, snapshot: Snapshot) -> None:
         """Contents of this snapshot may be asked for too (a preview); paths are still found in the live one."""
@@ -41,8 +44,21 @@ class FileServer:
         self._others.move_to_end(snapshot.digest)
         if len(self._others) > self._bound:
             self._others.popitem(last=False)
+        self._show()
+
+    def hold(self, revision: str, snapshot: Snapshot) -> None:
+        """Contents of this snapshot may be asked for as long as minions hold a revision of it."""
+        self._held[revision] = snapshot
+        self._show()
+
+    def keep_held(self, revisions: Collection[str]) -> None:
+        """Forget the snapshots of all other revisions that were held."""
+        self._held = {revision: snapshot for revision, snapshot in self._held.items() if revision in revisions}
+        self._show()
+
+    def _show(self) -> None:
         live = () if self._live is None else (self._live,)
-        self._shown = (*live, *self._others.values())
+        self._shown = (*live, *self._held.values(), *self._others.values())
 
     def blob_start(self, oid: str, length: int) -> BlobStart | None:
         """The first bytes of a content of these snapshots; None for every other id. For any thread."""

@@ -97,8 +97,8 @@ class Session:
     """Seconds since the epoch of its last message."""
     held: str = ""
     """Digest of the document that it says it holds."""
-    sent_generation: int = 0
-    """Generation that was sent to it, 0 for none."""
+    sent_digest: str = ""
+    """Digest of the document that was sent to it last; empty for none."""
     sent: set[str] = field(default_factory=set)
     """Run ids that were sent to it."""
     pending_triggers: tuple[str, ...] = ()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
@@ -14,8 +14,9 @@ from controller.store import runs
 from controller.store.applied import applied_record
 from controller.store.database import Database
 from controller.store.desired import desired_record
-from controller.store.records import MinionRecord, StatusRow
-from controller.store.schema import applied, desired, minions, revisions
+from controller.store.holds import hold_record
+from controller.store.records import DesiredRecord, HoldRecord, MinionRecord, StatusRow
+from controller.store.schema import applied, desired, holds, minions, revisions
 from controller.store.schema import runs as run_table
 
 _WITHOUT_GRAINS = [column for column in minions.c if column.name != "grains"]
@@ -98,7 +99,9 @@ def _status_of_all() -> Select[Any]:
         .scalar_subquery()
     )
     parts: dict[str, Iterable[Column[Any]]]
-    parts = {"m": _WITHOUT_GRAINS, "d": desired.c, "a": applied.c, "l": last.c, "f": drift.c, "o": open_.c}
+    parts = {
+        "m": _WITHOUT_GRAINS, "d": desired.c, "a": applied.c, "l": last.c, "f": drift.c, "o": open_.c, "h": holds.c
+    }  # fmt: skip
     columns = [column.label(f"{part}_{column.name}") for part, found in parts.items() for column in found]
     return (
         select(
@@ -110,7 +113,8 @@ def _status_of_all() -> Select[Any]:
         .select_from(minions)
         .outerjoin(desired, desired.c.minion == minions.c.id)
         .outerjoin(applied, applied.c.minion == minions.c.id)
-        .outerjoin(attempted, attempted.c.digest == desired.c.revision)
+        .outerjoin(holds, holds.c.minion == minions.c.id)
+        .outerjoin(attempted, attempted.c.digest == func.coalesce(holds.c.revision, desired.c.revision))
         .outerjoin(shown, shown.c.digest == applied.c.revision)
         .outerjoin(last, last.c.seq == minions.c.last_run)
         .outerjoin(drift, drift.c.seq == minions.c.last_drift)
@@ -120,14 +124,15 @@ def _status_of_all() -> Select[Any]:
 
 
 def _status(row: Mapping[Any, Any]) -> StatusRow:
-    parts: dict[str, dict[str, Any]] = {part: {} for part in "mdalfo"}
+    parts: dict[str, dict[str, Any]] = {part: {} for part in "mdalfoh"}
     for label, value in row.items():
         if label[1] == "_":
             parts[label[0]][label[2:]] = value
-    minion, wanted, done, last, drift, open_run = (parts[part] for part in "mdalfo")
+    minion, wanted, done, last, drift, open_run, held = (parts[part] for part in "mdalfoh")
+    hold = None if held["minion"] is None else hold_record(held)
     return StatusRow(
         minion=_record(minion),
-        desired=None if wanted["minion"] is None else desired_record(wanted),
+        desired=None if wanted["minion"] is None else _with_hold(desired_record(wanted), hold),
         applied=None if done["minion"] is None else applied_record(done),
         attempted_label=row["attempted"] or "",
         applied_label=row["shown"] or "",
@@ -135,7 +140,15 @@ def _status(row: Mapping[Any, Any]) -> StatusRow:
         last_run=None if last["seq"] is None else runs.record(last),
         last_drift=None if drift["seq"] is None else runs.record(drift),
         open_run=None if open_run["seq"] is None else runs.record(open_run),
+        hold=hold,
     )
+
+
+def _with_hold(desired: DesiredRecord, hold: HoldRecord | None) -> DesiredRecord:
+    """What the minion shall have; errors and warnings stay those of what is live."""
+    if hold is None:
+        return desired
+    return replace(desired, digest=hold.digest, revision=hold.revision, compiled_revision=hold.revision)
 
 
 def _record(row: Mapping[Any, Any]) -> MinionRecord:

@@ -18,7 +18,7 @@ from controller.store.schema import pull_requests
 _KEPT = 1000
 """Pull requests that nothing more is done for; those that changed least recently are forgotten."""
 
-CommandState: TypeAlias = Literal["open", "previewing", "done", "refused"]
+CommandState: TypeAlias = Literal["open", "previewing", "applying", "done", "refused"]
 
 
 class CommandRecord(msgspec.Struct, frozen=True, kw_only=True):
@@ -71,6 +71,24 @@ class ReportCounts(msgspec.Struct, frozen=True, kw_only=True):
     """The others."""
 
 
+class AppliedHead(msgspec.Struct, frozen=True, kw_only=True):
+    """What was applied before the merge, the newest time."""
+
+    head: str
+    user: str
+    at: float
+    """Seconds since the epoch, as all times here."""
+    until: float
+    canary: bool
+    revision: str
+    """Digest of the revision that the minions hold."""
+    minions: tuple[str, ...]
+    ending: str = ""
+    """Why it is taken back, when somebody said so."""
+    released: str = ""
+    """Why it is not held any more; empty: it is."""
+
+
 class PullRecord(msgspec.Struct, frozen=True, kw_only=True):
     """A pull request as it was left after the last look."""
 
@@ -106,6 +124,7 @@ class PullRecord(msgspec.Struct, frozen=True, kw_only=True):
     approved: str = ""
     """The head whose violations of the policy are approved."""
     approved_by: str = ""
+    applied: AppliedHead | None = None
     serial: int = 0
     """Number of comments with reports that were made before the one of now."""
     comment: str = ""
@@ -130,7 +149,8 @@ class PullRecord(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def settled(self) -> bool:
         """Whether nothing more is done for it unless the forge says something new."""
-        return self.state == "closed" or self.complete
+        holds = self.applied is not None and not self.applied.released
+        return (self.state == "closed" or self.complete) and not holds
 
 
 _DECODER = msgspec.msgpack.Decoder(PullRecord)

@@ -78,6 +78,8 @@ class RevisionRecord:
     first_seen: float = 0.0
     error: str = ""
     sources: tuple[RevisionSource, ...] = ()
+    pull: str = ""
+    """The pull request that it is of, which was not merged; empty: it was live, or was refused."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,6 +105,28 @@ class DesiredRecord:
     compiled_at: float = 0.0
     document: bytes | None = None
     """Packed document, to be written; None when the store has one with this digest. Never set on what is read."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HoldRecord:
+    """What a minion shall have in place of its desired document, as somebody applied a pull request to it."""
+
+    minion: str
+    digest: str
+    """Of the document."""
+    revision: str
+    """Digest of the revision that it is part of."""
+    forge: str
+    project: str
+    number: int
+    head: str
+    """Whole commit of the pull request."""
+    base: str
+    """Whole commit that it was merged into."""
+    user: str
+    at: float
+    until: float
+    """Then the minion goes back, whatever became of the pull request."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -176,6 +200,7 @@ class StatusRow:
     minion: MinionRecord
     """Without its grains."""
     desired: DesiredRecord | None
+    """With the document that is held in its place, where one is."""
     applied: AppliedRecord | None
     attempted_label: str
     applied_label: str
@@ -187,3 +212,4 @@ class StatusRow:
     """Newest finished drift check."""
     open_run: RunRecord | None
     """Newest apply or remediation without a result."""
+    hold: HoldRecord | None = None

@@ -11,7 +11,9 @@ from sqlalchemy import delete, insert, or_, select, update
 
 from controller.store.database import Database
 from controller.store.records import RevisionRecord, RevisionSource
-from controller.store.schema import applied, desired, revisions, runs
+from controller.store.schema import applied, desired, holds, revisions, runs
+
+_WAS_LIVE = (revisions.c.error == "", or_(revisions.c.pull.is_(None), revisions.c.pull == ""))
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,15 +37,15 @@ class Revisions:
         return None if row is None else _record(row._mapping)
 
     def newest(self) -> RevisionRecord | None:
-        """The revision that was first seen last, of those that were not refused."""
-        query = select(revisions).where(revisions.c.error == "").order_by(revisions.c.seq.desc()).limit(1)
+        """The revision that was first seen last, of those that were live."""
+        query = select(revisions).where(*_WAS_LIVE).order_by(revisions.c.seq.desc()).limit(1)
         with self.database.read() as connection:
             row = connection.execute(query).first()
         return None if row is None else _record(row._mapping)
 
     def newest_of(self, most: int) -> list[RevisionRecord]:
-        """The revisions that were first seen last, refused ones not among them; the newest first."""
-        query = select(revisions).where(revisions.c.error == "").order_by(revisions.c.seq.desc()).limit(most)
+        """The revisions that were first seen last, of those that were live; the newest first."""
+        query = select(revisions).where(*_WAS_LIVE).order_by(revisions.c.seq.desc()).limit(most)
         with self.database.read() as connection:
             return [_record(row._mapping) for row in connection.execute(query)]
 
@@ -54,6 +56,7 @@ class Revisions:
             revisions.c.digest.in_(select(desired.c.revision)),
             revisions.c.digest.in_(select(desired.c.compiled_revision)),
             revisions.c.digest.in_(select(applied.c.revision)),
+            revisions.c.digest.in_(select(holds.c.revision)),
             revisions.c.digest.in_(select(runs.c.revision)),
         )
         with self.database.write() as connection:
@@ -64,4 +67,4 @@ def _record(row: Mapping[Any, Any]) -> RevisionRecord:
     values = {name: value for name, value in row.items() if name != "seq"}
     sources = values.pop("sources")
     known = msgspec.msgpack.decode(sources, type=tuple[RevisionSource, ...]) if sources else ()
-    return RevisionRecord(**values, sources=known)
+    return RevisionRecord(**{**values, "pull": values["pull"] or ""}, sources=known)

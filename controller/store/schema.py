@@ -22,7 +22,7 @@ from sqlalchemy import (
     text,
 )
 
-HEAD = "0005"
+HEAD = "0007"
 """The newest migration."""
 
 metadata = MetaData(
@@ -77,6 +77,7 @@ revisions = Table(
     Column("first_seen", Float, nullable=False),
     Column("error", Text, nullable=False),
     Column("sources", LargeBinary),
+    Column("pull", Text),
 )
 
 documents = Table(
@@ -109,6 +110,23 @@ applied = Table(
     Column("at", Float, nullable=False),
     Column("outcome", String(16), nullable=False),
 )
+
+holds = Table(
+    "holds",
+    metadata,
+    Column("minion", ForeignKey("minions.id", ondelete="CASCADE"), primary_key=True),
+    Column("digest", ForeignKey("documents.digest"), nullable=False, index=True),
+    Column("revision", String(64), nullable=False),
+    Column("forge", String(255), nullable=False),
+    Column("project", String(255), nullable=False),
+    Column("number", Integer, nullable=False),
+    Column("head", String(64), nullable=False),
+    Column("base", String(64), nullable=False),
+    Column("user", Text, nullable=False),
+    Column("at", Float, nullable=False),
+    Column("until", Float, nullable=False),
+)
+"""What minions shall have in place of their desired documents: those of pull requests that are not merged yet."""
 
 runs = Table(
     "runs",

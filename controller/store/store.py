@@ -15,6 +15,7 @@ from controller.store.desired import DesiredTable
 from controller.store.documents import DocumentBlobs
 from controller.store.events import Events
 from controller.store.facts import FactsTable
+from controller.store.holds import Holds
 from controller.store.keys import Keys
 from controller.store.mines import Mines
 from controller.store.minions import Minions
@@ -44,6 +45,7 @@ class Store:
         self.documents = DocumentBlobs(database)
         self.desired = DesiredTable(database)
         self.applied = Applied(database)
+        self.holds = Holds(database)
         self.facts = FactsTable(database)
         self.mines = Mines(database)
         self.secrets = SecretsTable(database)

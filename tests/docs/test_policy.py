@@ -6,7 +6,7 @@ from controller.reconcile.policy import DriftPolicy, Policy, PreviewPolicy, pars
 from highstate.files import MemoryFiles
 
 PAGE = "docs/policy.md"
-VALUES = {"[]": (), "(none)": None, "2": 2, "true": True, "false": False, "[role, roles]": ("role", "roles")}
+VALUES = {"[]": (), "(none)": None, "1": 1, "2": 2, "true": True, "false": False, "[role, roles]": ("role", "roles")}
 """Defaults that are no texts, as the table writes them."""
 
 

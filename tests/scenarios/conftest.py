@@ -5,6 +5,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
+from forges.github import FakeGitHub
 from rig import Rig
 
 MINIONS = {"web1": {"roles": ["web"]}, "web2": {"roles": ["web"]}, "db1": {"roles": ["db"]}}
@@ -30,3 +31,10 @@ def make_rig():
         long_turns += rig.long_turns()
         shutil.rmtree(rig.directory, ignore_errors=True)
     assert long_turns == [], "the controller's event loop computed for more than a second in one turn"
+
+
+@pytest.fixture
+def forge():
+    """A forge on this machine."""
+    with FakeGitHub(app=True) as fake:
+        yield fake

@@ -1,120 +1,11 @@
 """The life of pull requests: a real controller and agents, real git, and a stateful forge on this machine."""
 
-import re
 import time
 import urllib.request
 
 import pytest
 from effort import steps
-from forges.github import FakeGitHub
-
-NUMBER = "pillar/numbers.sls"
-PROJECT = "org/states"
-
-
-class Scene:
-    """A rig, a forge, and what people do with both."""
-
-    def __init__(self, make_rig, forge, *, hook=True, poll_interval=1, **settings):
-        self.forge = forge
-        forge.model.project(PROJECT, max="write", ann="read", alice="write")
-        entry = {
-            "name": "hub",
-            "kind": "github",
-            "api": forge.api,
-            "app_id": "7",
-            "private_key": forge.private_key,
-            "projects": {"states": PROJECT},
-            "poll_interval": poll_interval,
-            **settings.pop("forge", {}),
-        }
-        self.rig = make_rig({"web1": {"roles": ["web"]}}, hook_secret="hook-secret", forges=[entry], **settings)
-        self.rig.wait_applied(self.rig.push("first"))
-        if hook:
-            forge.hook = self.rig.http + "/hook"
-
-    def commit(self, number, *, branch="topic", force=False):
-        """A commit with this number on a branch; the whole commit."""
-        git = self.rig.git
-        git("checkout", "-q", "-B", branch, "main" if force else "HEAD")
-        file = self.rig.work / NUMBER
-        file.write_text(re.sub(r"number: \S+", f"number: {number}", file.read_text()))
-        git("commit", "-q", "--allow-empty", "-am", f"number {number}")
-        git("push", "-q", *(["--force"] if force else []), "origin", f"HEAD:{branch}")
-        head = git("rev-parse", "HEAD")
-        git("checkout", "-q", branch)
-        return head
-
-    def open(self, number, **more):
-        branch = more.pop("branch", "topic")
-        self.rig.git("checkout", "-q", "main")
-        return self.forge.model.open(PROJECT, head=self.commit(number, branch=branch), branch=branch, **more)
-
-    def push(self, pull, number, *, force=False):
-        self.forge.model.push(pull, self.commit(number, branch=pull.head_branch, force=force), force=force)
-
-    def merge(self, pull, method="merge"):
-        git = self.rig.git
-        git("checkout", "-q", "main")
-        if method == "merge":
-            git("merge", "-q", "--no-ff", "-m", "Merge", pull.head)
-        elif method == "squash":
-            git("merge", "-q", "--squash", pull.head)
-            git("commit", "-q", "-m", "Squashed")
-        else:
-            git("merge", "-q", "--ff-only", pull.head)
-        git("push", "-q", "origin", "main")
-        commit = git("rev-parse", "HEAD")
-        self.forge.model.merge(pull, commit, method=method)
-        return commit
-
-    def ours(self, pull):
-        return [each for each in pull.visible() if each.author == self.forge.model.robot]
-
-    def wait_comment(self, pull, *texts, count=1):
-        """Wait until we have so many comments, and the first has all texts; it."""
-
-        def found():
-            ours = self.ours(pull)
-            return len(ours) == count and all(text in ours[0].body for text in texts) and ours[0]
-
-        return self.rig.wait(f"the comment with {texts}", found)
-
-    def wait_report(self, pull, *, count=1):
-        """Wait until the comment has the report of the head of now."""
-        return self.wait_comment(pull, f"→ `{pull.head[:8]}`", count=count)
-
-    def wait_check(self, pull, state, head=""):
-        """Wait until the check of a head (the newest) is what it should be."""
-
-        def found():
-            check = self.forge.model.checks(PROJECT, head or pull.head).get("saltern/preview (base)")
-            return check is not None and self.forge.outcome(check).value == state and check
-
-        return self.rig.wait(f"the check to be {state}", found)
-
-    def wait_quiet(self):
-        """Wait until all that happened was looked at: two polls in which nothing is written."""
-        self.forge.flush()
-
-        def polls():
-            return len(self.forge.asked(r"GET .*/pulls$"))
-
-        seen = polls()
-        self.rig.wait("two polls", lambda: polls() >= seen + 3)
-
-    def writes(self):
-        return [each for each in self.forge.requests if each.method != "GET" and "graphql" not in each.path]
-
-    def metric(self, name):
-        text = urllib.request.urlopen(self.rig.http + "/metrics", timeout=10).read().decode()
-        return sum(float(line.rsplit(" ", 1)[1]) for line in text.splitlines() if line.startswith(name))
-
-
-@pytest.fixture
-def forge():
-    with FakeGitHub(app=True) as fake:
-        yield fake
+from pull_scene import NUMBER, PROJECT, Scene
 
 
 @pytest.fixture
@@ -357,3 +248,123 @@ def test_drafts_wait_where_the_policy_says_so(make_scene):
     assert f"→ `{pull.head[:8]}`" not in scene.ours(pull)[0].body
     scene.forge.model.ready(pull)
     scene.wait_report(pull)
+
+
+@pytest.mark.timeout(300)
+def test_retargeted_and_the_base_renamed(make_scene):
+    """Into a branch that is no environment's base it is left alone; back again, it is previewed again."""
+    scene = make_scene()
+    scene.forge.model.projects[PROJECT].branches["release"] = scene.rig.git("rev-parse", "main")
+    pull = scene.open(1)
+    scene.wait_report(pull)
+    scene.wait_check(pull, "success")
+    scene.forge.model.retarget(pull, "release")
+    scene.wait_quiet()
+    made = scene.metric("saltern_pull_request_previews_total")
+    scene.push(pull, 2)
+    scene.wait_quiet()
+    assert scene.metric("saltern_pull_request_previews_total") == made
+    assert scene.rig.ask("/pulls")[0]["waiting_for"] == "nothing: release is not previewed"
+    scene.forge.model.retarget(pull, "main")
+    scene.wait_report(pull)
+    scene.wait_check(pull, "success")
+    scene.forge.model.rename_branch(PROJECT, "main", "trunk")
+    scene.wait_quiet()
+    scene.push(pull, 3)
+    scene.wait_quiet()
+    assert f"→ `{pull.head[:8]}`" not in scene.ours(pull)[0].body, "no remote has trunk as its base"
+    scene.forge.model.rename_branch(PROJECT, "trunk", "main")
+    scene.wait_report(pull)
+    assert len(scene.ours(pull)) == 1
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("mode", ["new", "hide-and-new"])
+def test_a_new_comment_for_each_head(make_scene, mode):
+    scene = make_scene(forge={"previews": {"comment": mode}})
+    pull = scene.open(1)
+    first = scene.wait_report(pull)
+    before = first.body
+    scene.push(pull, 2)
+
+    def second():
+        ours = scene.ours(pull)
+        return len(ours) == 2 and f"→ `{pull.head[:8]}`" in ours[1].body
+
+    scene.rig.wait("another comment", second)
+    assert first.body == before
+    scene.rig.wait("the first to be as the mode says", lambda: first.hidden == (mode == "hide-and-new"))
+    scene.wait_quiet()
+    assert len(scene.ours(pull)) == 2
+
+
+@pytest.mark.timeout(300)
+def test_restricted_previews_of_strangers(make_scene):
+    """At once, without Python of the tree, and no minion is asked for a test run."""
+    scene = make_scene(preview_py_renderer=True)
+    (scene.rig.work / "states" / "saltern.yaml").write_text("previews: {strangers: restricted}\n")
+    scene.rig.wait_applied(scene.rig.push("policy"))
+    pull = scene.open(1, fork="eve/states", author="eve")
+    scene.wait_report(pull)
+    scene.wait_comment(pull, "Restricted preview")
+    scene.wait_check(pull, "success")
+    git = scene.rig.git
+    git("checkout", "-q", "topic")
+    (scene.rig.work / "states" / "app.sls").write_text("#!py\ndef run():\n    return {'a': {'test.nop': []}}\n")
+    git("commit", "-qam", "Python")
+    git("push", "-q", "origin", "topic")
+    scene.forge.model.push(pull, git("rev-parse", "HEAD"))
+    scene.wait_report(pull)
+    scene.wait_check(pull, "failure")
+    assert "Restricted preview" in scene.ours(pull)[0].body
+    assert [each for each in scene.rig.history() if each["kind"] == "preview"] == []
+    scene.forge.model.comment(pull, "max", f"/saltern preview --commit {pull.head[:12]}")
+    scene.wait_check(pull, "success")
+    scene.rig.wait("the whole preview", lambda: "Restricted preview" not in scene.ours(pull)[0].body)
+
+
+@pytest.mark.timeout(300)
+def test_merged_by_rebase(make_scene):
+    """The base has moved meanwhile, so that none of the commits is one that was seen before."""
+    scene = make_scene(limits={"pull_request": {"again_seconds": 1}})
+    pull = scene.open(1)
+    scene.wait_report(pull)
+    scene.rig.git("checkout", "-q", "main")
+    scene.rig.wait_applied(
+        scene.rig.push("other", {"states/app.sls": ("include:", "another:\n  test.nop\n\ninclude:")})
+    )
+    scene.wait_check(pull, "success")
+    commit = scene.merge(pull, "rebase")
+    assert commit != pull.head
+    scene.rig.wait_applied(commit[:8])
+    scene.wait_comment(pull, "After the merge of", "| 1 | 1 | 0 | 0 | 0 |")
+
+
+@pytest.mark.timeout(300)
+def test_a_command_whose_hook_comes_twice_is_carried_out_once(make_scene):
+    scene = make_scene()
+    pull = scene.open(1)
+    scene.wait_report(pull)
+    scene.forge.doubled = 1
+    asked = scene.forge.model.comment(pull, "max", "/saltern help")
+    scene.wait_report(pull, count=2)
+    scene.wait_quiet()
+    assert len(scene.ours(pull)) == 2
+    assert len(asked.given) == 1
+
+
+@pytest.mark.timeout(300)
+def test_an_answer_is_forbidden_for_a_while(make_scene):
+    """403 of the secondary rate limit, and 502 between posting and hearing of it: said once."""
+    scene = make_scene()
+    pull = scene.open(1)
+    scene.wait_report(pull)
+    scene.forge.rate_limited(times=2, retry_after=1)
+    scene.push(pull, 2)
+    scene.wait_report(pull)
+    scene.forge.bad_gateway(times=3)
+    asked = scene.forge.model.comment(pull, "max", "/saltern help")
+    scene.wait_report(pull, count=2)
+    scene.rig.wait("a reaction", lambda: asked.given)
+    scene.wait_quiet()
+    assert len(scene.ours(pull)) == 2

@@ -10,6 +10,7 @@ from controller.pull_requests.commands import (
     CommandRefused,
     Explain,
     Help,
+    Unapply,
     command_line,
     is_command,
     parse,
@@ -31,7 +32,8 @@ COMMIT = "0123456789abcdef"
         ("/saltern explain web1 install the packages", Explain(minion="web1", state="install the packages")),
         ("/saltern approve", Approve()),
         ("/saltern apply", ApplyHead()),
-        ("/saltern apply --canary", ApplyHead()),
+        ("/saltern apply --canary", ApplyHead(canary=True)),
+        ("/saltern unapply", Unapply()),
     ],
 )
 def test_parse(line, command):

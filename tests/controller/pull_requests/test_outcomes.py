@@ -27,7 +27,13 @@ def run(minion, outcome="changed", revision="cccccccc", created=20.0, keys=(KEY,
 
 def revision(label, commit, seen):
     return RevisionRecord(
-        digest=label, label=label, commit=commit, subject="", author="", committed_at=seen, first_seen=seen
+        digest=f"digest of {label}",
+        label=label,
+        commit=commit,
+        subject="",
+        author="",
+        committed_at=seen,
+        first_seen=seen,
     )
 
 
@@ -57,22 +63,24 @@ def test_holes_stand_for_what_differs_by_host():
 @pytest.mark.parametrize("superseded", [False, True])
 def test_outcome(tmp_path, superseded):
     """Also of a merge that never went live by itself, as another push came with it."""
-    report = PreviewReport(made_at=1.0, base="0" * 40, head="a" * 40, minions=3, classes=(change("a", "b", "c"),))
+    report = PreviewReport(made_at=1.0, base="0" * 40, head="a" * 40, minions=3, classes=(change("a", "b", "c", "d"),))
     with Store(f"sqlite:///{tmp_path}/store.sqlite") as store:
         outcomes = Outcomes(store, lambda commit, other: commit == "d" * 40 and other == COMMIT)
         store.revisions.add(revision("00000000", "0" * 40, 5.0))
         waiting = outcomes.outcome(report, COMMIT, 10.0, 11.0)
-        assert (waiting.complete, waiting.classes[0].waiting) == (False, ("a", "b", "c"))
+        assert (waiting.complete, waiting.classes[0].waiting) == (False, ("a", "b", "c", "d"))
         label, commit = ("dddddddd", "d" * 40) if superseded else ("cccccccc", COMMIT)
         store.revisions.add(revision(label, commit, 12.0))
-        for minion, outcome in (("a", "changed"), ("b", "failed")):
-            made = run(minion, "", label)
+        other = "pkg_|-nginx_|-nginx_|-installed"
+        for minion, outcome, key in (("a", "changed", KEY), ("b", "failed", KEY), ("d", "changed", other)):
+            made = run(minion, "", f"digest of {label}")
             store.runs.create(made)
-            states = {KEY: {"result": outcome == "changed", "changes": {"diff": "x"}}}
+            states = {key: {"result": outcome == "changed", "changes": {"diff": "x"}}}
             store.runs.finish(made.run_id, outcome, finished=21.0, result={"states": states})
         found = outcomes.outcome(report, COMMIT, 10.0, 22.0)
         assert found.revision == label
         assert found.classes[0].applied == ("a",)
+        assert found.classes[0].differs == {"d": "nginx (pkg.installed)"}
         assert found.classes[0].failed == {"b": "motd (file.managed)"}
         assert (found.classes[0].waiting, found.complete) == (("c",), False)
-        assert predictions(found) == (1, 1)
+        assert predictions(found) == (1, 2)

@@ -15,6 +15,7 @@ from controller.reconcile.decision import (
     LastRun,
     ObservedState,
     OpenRun,
+    ReleaseHold,
     Remediate,
     RequeueAfter,
     Resend,
@@ -33,7 +34,7 @@ NOW = 1000.0
 AUTO = Policy()
 REMEDIATE = Policy(drift=DriftPolicy(mode="remediate"))
 SYNCED = ObservedState(
-    connected=True, paused=False, broken=False, generation=2, desired="b", held="b", sent_generation=0, applied="b"
+    connected=True, paused=False, broken=False, generation=2, desired="b", held="b", sent="", applied="b"
 )
 PUSHED = replace(SYNCED, held="a", applied="a")
 RUN = OpenRun(run_id="r1", digest="b", sent=True, asked_at=NOW - 10)
@@ -41,12 +42,34 @@ BAD = LastRun(digest="b", good=False, finished_at=NOW - 10, failures=1)
 DRIFT = Drift(run_id="d1", found_at=NOW, chunks=2, remediations=0, remediated_at=0.0)
 MISSED = replace(SYNCED, drift=replace(DRIFT, missed=True))
 PART = replace(SYNCED, unchecked="r1")
+HELD = replace(SYNCED, hold_until=NOW + 500)
 
 
 @pytest.mark.parametrize(
     ("state", "policy", "expected"),
     [
         pytest.param(SYNCED, AUTO, [], id="synced: nothing"),
+        pytest.param(HELD, AUTO, [RequeueAfter(NOW + 500)], id="held: until its time is over"),
+        pytest.param(
+            replace(PUSHED, hold_until=NOW + 500),
+            AUTO,
+            [SendDesired(), Apply(whole=False), RequeueAfter(NOW + 500)],
+            id="held: what is held is applied",
+        ),
+        pytest.param(
+            replace(HELD, drift=DRIFT),
+            REMEDIATE,
+            [Remediate("d1"), RequeueAfter(NOW + 500)],
+            id="held: drift from what is held is healed",
+        ),
+        pytest.param(
+            replace(PUSHED, hold_until=NOW + 500, last_run=BAD),
+            AUTO,
+            [SendDesired(), RequeueAfter(NOW - 10 + 30)],
+            id="held and failed: a minion has one timer, the earliest",
+        ),
+        pytest.param(replace(HELD, hold_until=NOW), AUTO, [ReleaseHold()], id="held: its time is over"),
+        pytest.param(replace(HELD, hold_until=NOW, connected=False), AUTO, [ReleaseHold()], id="also while it is away"),
         pytest.param(PUSHED, AUTO, [SendDesired(), Apply(whole=False)], id="a push: send and apply what changed"),
         pytest.param(PART, AUTO, [CheckPush("r1")], id="a part was run: the whole is looked at once"),
         pytest.param(PART, Policy(verify="none"), [], id="policy asks for no check"),
@@ -55,7 +78,7 @@ PART = replace(SYNCED, unchecked="r1")
         ),
         pytest.param(MISSED, AUTO, [ApplyMissed("d1")], id="what the plan missed is applied"),
         pytest.param(MISSED, Policy(verify="report"), [], id="or only told"),
-        pytest.param(replace(PUSHED, sent_generation=2), AUTO, [Apply(whole=False)], id="sent already"),
+        pytest.param(replace(PUSHED, sent="b"), AUTO, [Apply(whole=False)], id="sent already"),
         pytest.param(
             replace(PUSHED, applied=""), AUTO, [SendDesired(), Apply(whole=True)], id="the first time: everything"
         ),
@@ -64,16 +87,14 @@ PART = replace(SYNCED, unchecked="r1")
         pytest.param(replace(PUSHED, paused=True), AUTO, [], id="paused: it keeps what it was told"),
         pytest.param(replace(PUSHED, applied=""), Policy(apply="manual"), [SendDesired()], id="manual, the first time"),
         pytest.param(
-            replace(PUSHED, held="b", sent_generation=2, applied_generation=1),
+            replace(PUSHED, held="b", sent="b"),
             Policy(apply="manual"),
             [SendApplied()],
             id="manual: what was sent for a test is taken back",
         ),
+        pytest.param(replace(PUSHED, held="b", sent="a"), Policy(apply="manual"), [], id="once"),
         pytest.param(
-            replace(PUSHED, held="b", sent_generation=1, applied_generation=1), Policy(apply="manual"), [], id="once"
-        ),
-        pytest.param(
-            replace(PUSHED, held="", applied_generation=1),
+            replace(PUSHED, held=""),
             Policy(apply="manual"),
             [SendApplied()],
             id="manual: a wiped disk gets what was applied",
@@ -148,6 +169,9 @@ def test_decision(state, policy, expected):
         (replace(SYNCED, broken=True), Sync.OUT_OF_SYNC, Health.DEGRADED),
         (replace(SYNCED, open_run=RUN), Sync.PROGRESSING, Health.HEALTHY),
         (replace(SYNCED, paused=True), Sync.PAUSED, Health.HEALTHY),
+        (HELD, Sync.HELD, Health.HEALTHY),
+        (replace(HELD, drift=DRIFT), Sync.HELD, Health.DRIFTED),
+        (replace(PUSHED, hold_until=NOW + 500), Sync.OUT_OF_SYNC, Health.HEALTHY),
         (replace(SYNCED, generation=0), Sync.UNKNOWN, Health.HEALTHY),
         (replace(PUSHED, last_run=BAD), Sync.OUT_OF_SYNC, Health.FAILED),
         (replace(SYNCED, drift=DRIFT), Sync.SYNCED, Health.DRIFTED),
@@ -167,7 +191,7 @@ VIEWS = st.builds(
     generation=st.integers(0, 3),
     desired=st.sampled_from("abc"),
     held=st.sampled_from("abc"),
-    sent_generation=st.integers(0, 3),
+    sent=st.sampled_from(["", "a", "b", "c"]),
     applied=st.sampled_from(["", "a", "b", "c"]),
     open_run=st.none()
     | st.builds(

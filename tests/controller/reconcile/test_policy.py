@@ -100,6 +100,12 @@ def test_no_seconds(text):
         ("drift:\n  splay: 1\n  mode: heal\n", 3),
         ("drift:\n  splay: 1\n  intervall: 1\n", 3),
         ("drift:\n  mode: report\n  interval: soon\n", 3),
+        ("previews:\n  apply: true\n  canary: few\n", 3),
+        ("previews:\n  apply: true\n  canary: 101%\n", 3),
+        ("previews:\n  apply: true\n  canary: 0\n", 3),
+        ("previews:\n  apply: true\n  apply_hold: soon\n", 3),
+        ("previews:\n  apply: true\n  apply_hold: 30d\n", 3),
+        ("previews:\n  apply: maybe\n", 2),
     ],
 )
 def test_every_error_names_its_line(text, line):
