@@ -124,12 +124,13 @@ def _listener(key: str) -> str:
 
 
 def _spread(found: dict[str, Doubt], follows: Follows) -> dict[str, Doubt]:
-    """With all that follows, directly or not: it says what it follows."""
+    """With all that follows, directly or not: it says what it follows. What follows the unknown is unknown."""
     waiting = list(found)
     while waiting:
         key = waiting.pop()
         for follower in (one for each in follows.get(key, ()) for one in (each, _listener(each))):
-            if follower not in found:
+            known = found.get(follower)
+            if known is None or (known.certainty == "conditional" and found[key].certainty == "unknown"):
                 found[follower] = Doubt(found[key].certainty, f"follows {state_title(key)}: {found[key].why}"[:500])
                 waiting.append(follower)
     return found

@@ -38,7 +38,7 @@ from controller.preview.forecast import FleetGroup, groups_of_targets
 from controller.preview.live.drift_apart import drift_apart, in_doubt
 from controller.preview.live.head_documents import HeadDocuments, keep_documents
 from controller.preview.live.live_facts import PreviewCompiles, with_facts
-from controller.preview.live.live_tests import NOT_KEPT, live_test, with_tests
+from controller.preview.live.live_tests import NOT_KEPT, found_after, live_test, with_tests
 from controller.preview.live.sampling import sampled
 from controller.preview.one_ahead import one_ahead
 from controller.preview.origins import Origins
@@ -441,8 +441,7 @@ class Previews:
         async for minion, run_id, result in self.jobs.gather(asked, TEST_SECONDS):
             test = live_test(minion, run_id, result)
             states = await self._in_thread(comparer.with_uncertain, chosen[minion], test.states)
-            found = result.value if result is not None and isinstance(result.value, Mapping) else {}
-            missed = await self._in_thread(self._missed, comparer, chosen[minion], minion, found)
+            missed = await self._in_thread(self._missed, comparer, chosen[minion], minion, found_after(result))
             yield structs.replace(test, states=states, missed=missed)
 
     def _missed(self, comparer: Comparer, test: TestRun, minion: str, found: Mapping[str, Any]) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from msgspec import structs
 
@@ -29,6 +30,13 @@ def live_test(minion: str, run_id: str, result: RunResult | None) -> LiveTest:
         summary=run_summary(result.states, result.error),
         states=result.states,
     )
+
+
+def found_after(result: RunResult | None) -> Mapping[str, Any]:
+    """What the minion would find after the push; nothing where a state of that fails, as no check follows then."""
+    if result is None or result.outcome == "failed" or not isinstance(result.value, Mapping):
+        return {}
+    return result.value
 
 
 def with_tests(classes: Sequence[ChangeClass], tests: Mapping[str, LiveTest]) -> tuple[ChangeClass, ...]:

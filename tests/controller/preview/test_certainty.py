@@ -72,6 +72,18 @@ def test_a_check_command_decides_on_what_acts_alone():
     }
 
 
+def test_a_command_that_follows_something_unknown_is_unknown():
+    states = {
+        "file_|-a_|-a_|-managed": {"result": None, "comment": "What it would do is not known: x"},
+        "cmd_|-b_|-b_|-run": {"result": None, "comment": "would run"},
+        "cmd_|-c_|-c_|-run": {"result": None, "comment": "would run"},
+    }
+    follows = {"file_|-a_|-a_|-managed": ("cmd_|-b_|-b_|-run",), "cmd_|-b_|-b_|-run": ("cmd_|-c_|-c_|-run",)}
+    found = doubts_of_results(states, lambda: follows)
+    assert {doubt.certainty for doubt in found.values()} == {"unknown"}
+    assert found["cmd_|-c_|-c_|-run"].why.startswith("follows b (cmd.run): follows a (file.managed): ")
+
+
 def test_what_listens_to_something_uncertain_is_uncertain():
     states = {
         "file_|-a_|-a_|-managed": {"result": None, "comment": "What it would do is not known: x"},
