@@ -24,6 +24,7 @@ from controller.schema.requests import (
     CallQuestion,
     CompileQuery,
     DiffQuery,
+    EventsQuery,
     HistoryQuery,
     KeysQuestion,
     PreviewQuestion,
@@ -249,7 +250,7 @@ async def preview(request: AdminRequest) -> Stream:
 @get("/events")
 async def events(request: AdminRequest) -> Stream:
     """`saltern events`."""
-    return await encoding.open_stream(_service(request).events())
+    return await encoding.open_stream(_service(request).events(_query(request, EventsQuery)))
 
 
 def _service(request: AdminRequest) -> ControllerApi:

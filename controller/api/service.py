@@ -39,7 +39,7 @@ from controller.schema.pulls import PullView
 from controller.schema.reactions import ReactionTrace, ReactionView
 from controller.schema.remotes import RemoteStatus
 from controller.schema.reports import ReportPage
-from controller.schema.requests import CallQuestion, PreviewQuestion, RunnerQuestion, SyncQuestion
+from controller.schema.requests import CallQuestion, EventsQuery, PreviewQuestion, RunnerQuestion, SyncQuestion
 from controller.schema.runners import RunnerItem
 from controller.schema.runs import CallProgress, CallReturn, HistoryEntry, RunView, SyncReturn
 from controller.schema.targets import TargetExpression
@@ -259,11 +259,19 @@ class ControllerService:
         """See `ControllerApi`."""
         return self.pull_requests.views()
 
-    async def events(self) -> AsyncIterator[EventView]:
+    async def events(self, query: EventsQuery) -> AsyncIterator[EventView]:
         """See `ControllerApi`."""
-        with self.telemetry.bus.subscribe() as subscription:
+        telemetry = self.telemetry
+        with telemetry.bus.subscribe(query.tag) as subscription:
+            newest = 0
+            if query.since:
+                await telemetry.event_log.flush()
+                for event in await asyncio.to_thread(telemetry.event_log.kept, query.tag, query.since):
+                    newest = event.id
+                    yield view_of(event)
             async for event in subscription:
-                yield view_of(event)
+                if event.id > newest:
+                    yield view_of(event)
 
     async def reactions(self, limit: int) -> Sequence[ReactionView]:
         """See `ControllerApi`."""

@@ -55,11 +55,11 @@ class Client:
         with self._explained():
             return _view(self._http.post(path, **_body(question)), of)
 
-    def stream(self, path: str, question: msgspec.Struct | None = None) -> Iterator[Any]:
+    def stream(self, path: str, question: msgspec.Struct | None = None, **query: Any) -> Iterator[Any]:
         """Items as they come; a Failure when the controller reports one."""
         method = "GET" if question is None else "POST"
         body = {} if question is None else _body(question)
-        with self._explained(), self._http.stream(method, path, **body) as response:
+        with self._explained(), self._http.stream(method, path, params=query, **body) as response:
             if not response.is_success:
                 response.read()
                 raise _refused(response)

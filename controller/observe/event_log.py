@@ -15,7 +15,7 @@ from controller.observe.event_budget import EventBudget
 from controller.store import Store, StoreError
 from options.limits import CountRefusal, uncounted
 from reactors.bus import Bus, Subscription
-from reactors.events import KEY_REQUEST, Event
+from reactors.events import KEY_REQUEST, Event, tag_matches
 from wire.limits import MinionLimits
 
 log = structlog.get_logger("saltern.events")
@@ -24,6 +24,8 @@ MOST_EVENTS = 50_000
 """That are kept."""
 MOST_SECONDS = 14 * 86400.0
 """That an event is kept."""
+MOST_READ = 10_000
+"""Kept events that one reader gets."""
 WRITE_SECONDS = 1.0
 """Between an event and its writing; what happens meanwhile is written with it."""
 _NOT_KEPT = "salt/job/*/prog/*"
@@ -104,6 +106,15 @@ class EventLog:
             self._on_refusal("events")
             return False
         return True
+
+    def kept(self, tag: str, seconds: float) -> list[Event]:
+        """The newest kept events of the last so many seconds whose tag matches a glob, oldest first.
+
+        May be called from a thread.
+        """
+        head = tag[: next((at for at, letter in enumerate(tag) if letter in "*?["), len(tag))]
+        found = self._store.events.since(self._clock() - seconds, head, MOST_READ)
+        return [event for event in reversed(found) if tag_matches(tag, event.tag)]
 
     def prune(self) -> None:
         """Forget what is too old or too much. May be called from a thread."""

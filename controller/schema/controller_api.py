@@ -17,7 +17,7 @@ from controller.schema.pulls import PullView
 from controller.schema.reactions import ReactionTrace, ReactionView
 from controller.schema.remotes import RemoteStatus
 from controller.schema.reports import ReportPage
-from controller.schema.requests import CallQuestion, PreviewQuestion, RunnerQuestion, SyncQuestion
+from controller.schema.requests import CallQuestion, EventsQuery, PreviewQuestion, RunnerQuestion, SyncQuestion
 from controller.schema.runners import RunnerItem
 from controller.schema.runs import CallProgress, CallReturn, HistoryEntry, RunView, SyncReturn
 from controller.schema.targets import TargetExpression
@@ -90,8 +90,8 @@ class ControllerApi(Protocol):
     def pulls(self) -> Sequence[PullView]:
         """The open pull requests of the forges, as they were left after the last look at each."""
 
-    def events(self) -> AsyncIterator[EventView]:
-        """Everything that happens from now on."""
+    def events(self, query: EventsQuery) -> AsyncIterator[EventView]:
+        """What is kept of what has happened, then everything that happens from now on."""
 
     async def reactions(self, limit: int) -> Sequence[ReactionView]:
         """The newest events that reactors answered, newest first."""

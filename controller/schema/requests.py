@@ -109,6 +109,15 @@ class CompileQuery(_Question, frozen=True, kw_only=True):
     minion: str
 
 
+class EventsQuery(_Question, frozen=True, kw_only=True):
+    """`saltern events`."""
+
+    tag: Annotated[str, msgspec.Meta(max_length=1000)] = "*"
+    """Glob of tags."""
+    since: Annotated[float, msgspec.Meta(ge=0.0)] = 0.0
+    """Seconds: events that are kept from so long ago come first."""
+
+
 class WhyQuery(_Question, frozen=True, kw_only=True):
     """`saltern why`."""
 

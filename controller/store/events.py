@@ -82,6 +82,12 @@ class Events:
             row = connection.execute(about.order_by(events.c.id.desc()).limit(1)).first()
         return None if row is None else _event(row)
 
+    def since(self, time: float, head: str, limit: int) -> list[Event]:
+        """The newest events from a time on (seconds since the epoch) whose tag begins so, newest first."""
+        about = select(events).where(events.c.time >= time, events.c.tag.startswith(head, autoescape=True))
+        with self.database.read() as connection:
+            return [_event(row) for row in connection.execute(about.order_by(events.c.id.desc()).limit(limit))]
+
     def prune(self, before: float, most: int) -> int:
         """Forget events from before a time (seconds since the epoch), and what is more than `most`; how many.
 

@@ -13,6 +13,7 @@ import sys
 import threading
 import time
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
@@ -41,7 +42,7 @@ from controller.schema.reports import (
     ReportPage,
     ResourceChange,
 )
-from controller.schema.requests import CallQuestion, PreviewQuestion, RunnerQuestion, SyncQuestion
+from controller.schema.requests import CallQuestion, EventsQuery, PreviewQuestion, RunnerQuestion, SyncQuestion
 from controller.schema.runners import RunnerItem, RunnerOutput, RunnerProgress, RunnerReturn, RunnerStarted
 from controller.schema.runs import CallProgress, CallReturn, HistoryEntry, RunView, SyncReturn
 from controller.schema.targets import TargetExpression
@@ -301,12 +302,14 @@ class Desk:
         yield PreviewProgress(text="compiling", of=len(names))
         yield PreviewFinished(report=_report(question, names))
 
-    async def events(self) -> AsyncIterator[EventView]:
+    async def events(self, query: EventsQuery) -> AsyncIterator[EventView]:
         """An event at once, then every few milliseconds."""
         self.listeners += 1
         try:
             for number in range(1_000_000):
-                yield EventView(tag=f"saltern/{'run' if number % 2 else 'push'}", time=1.0 * number, data={"n": number})
+                tag = f"saltern/{'run' if number % 2 else 'push'}"
+                if fnmatchcase(tag, query.tag):
+                    yield EventView(tag=tag, time=1.0 * number, data={"n": number})
                 await asyncio.sleep(0.005)
         finally:
             self.listeners -= 1

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-import fnmatch
+import datetime
+import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -12,20 +14,33 @@ import msgspec
 from controller.cli import options, output
 from controller.cli.client import Client
 from controller.schema.events import EventView
+from controller.schema.requests import EventsQuery
 from highstate.types import state_title
 
 
 @click.command("events")
 @click.argument("tag", required=False)
+@click.option("-E", "--pcre", "regex", is_flag=True, help="TAG is a regular expression, which is found anywhere.")
+@click.option("--since", metavar="DURATION", help="Begin with what is kept from so long ago: 30s, 15m, 2h, 7d.")
 @click.option("-n", "--count", type=click.IntRange(1), help="End after so many.")
-@click.option("--out", type=click.Choice(["text", "json"]), default="text", show_default=True, help="json: one a line.")
+@click.option(
+    "--out",
+    type=click.Choice(["text", "json", "pretty"]),
+    default="text",
+    show_default=True,
+    help="json: one a line; pretty: as `salt-run state.event pretty=True`.",
+)
 @options.config_dir
-def events_command(tag: str | None, count: int | None, out: str, config_dir: Path) -> None:
+def events_command(
+    tag: str | None, regex: bool, since: str | None, count: int | None, out: str, config_dir: Path
+) -> None:
     """Follow everything that happens until Ctrl-C; with TAG (a glob) only events of such tags."""
+    wanted = _compiled(tag) if regex and tag is not None else None
+    query = EventsQuery(tag="*" if tag is None or regex else tag, since=_seconds(since) if since else 0.0)
     seen = 0
     with Client(config_dir) as client:
-        for item in client.stream("/events"):
-            if tag is not None and not fnmatch.fnmatchcase(item.tag, tag):
+        for item in client.stream("/events", tag=query.tag, since=query.since):
+            if wanted is not None and not wanted.search(item.tag):
                 continue
             _show(item, out)
             seen += 1
@@ -33,14 +48,36 @@ def events_command(tag: str | None, count: int | None, out: str, config_dir: Pat
                 return
 
 
+def _compiled(text: str) -> re.Pattern[str]:
+    try:
+        return re.compile(text)
+    except re.error as error:
+        raise click.UsageError(f"{text!r} is no regular expression: {error}") from None
+
+
+def _seconds(text: str) -> float:
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)([smhd]?)", text.strip())
+    if found is None:
+        raise click.UsageError(f"--since {text!r}: write a duration like 30s, 15m, 2h or 7d")
+    return float(found[1]) * {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86_400}[found[2]]
+
+
 def _show(event: EventView, out: str) -> None:
     if out == "json":
         click.echo(msgspec.json.encode(event).decode())
+        return
+    if out == "pretty":
+        text = json.dumps({"_stamp": _stamp(event.time), **event.data}, indent=4, sort_keys=True)
+        click.echo(output.printable(f"{event.tag}\t{text}"))
         return
     about = " ".join(part for part in (event.minion, event.revision[:12]) if part)
     click.echo(f"{output.clock(event.time)}  {output.styled(output.printable(event.tag), bold=True)}  {about}".rstrip())
     for line in output.nested({name: _readable(value) for name, value in event.data.items()}, 4):
         click.echo(line)
+
+
+def _stamp(time: float) -> str:
+    return datetime.datetime.fromtimestamp(time, datetime.UTC).isoformat()
 
 
 def _readable(value: Any) -> Any:
