@@ -43,7 +43,7 @@ class FunctionCall:
     def look_up(self, root: str, key: Value, default: Value = None, delimiter: str = ":") -> Value:
         """The value of pillar or grains at `a:b`, or at a list of keys; a mapping or list is the same one each time."""
         handed_out = self.recorder.sources.handed_out
-        found = traverse(self.recorder.tracked(root), key, MISSING, delimiter=delimiter)
+        found = traverse(self.recorder.untouched(root), key, MISSING, delimiter=delimiter)
         keys = key.split(delimiter) if isinstance(key, str) else key if isinstance(key, list) else [key]
         place = (root, *keys)
         if handed_out.has(place):

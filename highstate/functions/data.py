@@ -37,7 +37,7 @@ def _pillar_get(
     unmask: bool | None = None,
 ) -> Value:
     _check_pillarenv(call, pillarenv)
-    pillar = call.recorder.tracked("pillar")
+    pillar = call.recorder.untouched("pillar")
     if merge and default is not _UNSET:
         found = plain(traverse(pillar, key, MISSING, delimiter=delimiter))
         lists = call.opt("pillar_merge_lists", False) if merge_nested_lists is None else merge_nested_lists
@@ -95,7 +95,7 @@ def _kinds(value: Value) -> Value:
 
 
 def _pillar_raw(call: FunctionCall, key: str | None = None, unmask: bool | None = None) -> Value:
-    return call.look_up("pillar", [key], {}) if key else plain(call.recorder.tracked("pillar"))
+    return call.look_up("pillar", [key], {}) if key else plain(call.recorder.untouched("pillar"))
 
 
 def _keys(root: str) -> Callable[..., Value]:
@@ -119,11 +119,11 @@ def _ls(root: str) -> Callable[..., Value]:
 
 
 def _has_value(call: FunctionCall, key: str) -> bool:
-    return bool(plain(traverse(call.recorder.tracked("grains"), key, "")))
+    return bool(plain(traverse(call.recorder.untouched("grains"), key, "")))
 
 
 def _equals(call: FunctionCall, key: str, value: Value) -> bool:
-    return str(value) == str(plain(traverse(call.recorder.tracked("grains"), key, "")))
+    return str(value) == str(plain(traverse(call.recorder.untouched("grains"), key, "")))
 
 
 def _filter_by(root: str, lookup_name: str, default_lookup: str | None) -> Callable[..., Value]:
@@ -226,7 +226,7 @@ def _defaults_get(call: FunctionCall, key: str, default: Value = "") -> Value:
             text = call.recorder.read_file(path, call.saltenv).decode()
             table = call.render(text, pipeline, {})
             break
-    pillar = plain(call.recorder.tracked("pillar").get(formula, {}))
+    pillar = plain(call.recorder.untouched("pillar").get(formula, {}))
     merged = update(table if isinstance(table, dict) else {}, pillar if isinstance(pillar, dict) else {})
     return traverse(merged, inner, default) if inner else merged
 

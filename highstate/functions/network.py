@@ -12,7 +12,7 @@ from highstate.types import Value
 
 def _grain(call: FunctionCall, fun: str, name: str, *arguments: Value, **named: Value) -> Value:
     """The grain that holds the answer; without one the machine is asked."""
-    grains = call.recorder.tracked("grains")
+    grains = call.recorder.untouched("grains")
     if name in grains:
         return plain(grains[name])
     return call.ask(fun, *arguments, **named)

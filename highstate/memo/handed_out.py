@@ -8,6 +8,7 @@ pipeline asks after each render: one that changed something, and those after it,
 from __future__ import annotations
 
 import marshal
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
@@ -24,6 +25,8 @@ class HandedOut:
 
     changed: bool = False
     """Whether a template has changed one of them."""
+    left: dict[str, Mapping[Any, Any]] = field(default_factory=dict)
+    """Grains, pillar and opts as a template has left the variables of these names, for the SLS after it."""
     _values: dict[Place, Value] = field(default_factory=dict)
     _given: dict[Place, bytes] = field(default_factory=dict)
     """What each was when it was given out."""
@@ -44,19 +47,25 @@ class HandedOut:
                 holder = traverse(value, below[len(place) : -1], MISSING)
                 if isinstance(holder, dict):
                     holder[below[-1]] = inner
-        self._values[place], self._given[place] = value, _packed(value)
+        self._values[place], self._given[place] = value, packed(value)
         return value
 
     def settle(self) -> bool:
         """Whether one was changed by now, in this compile; as long as none was, none is kept."""
-        self.changed = self.changed or any(_packed(value) != self._given[at] for at, value in self._values.items())
+        self.changed = self.changed or any(packed(value) != self._given[at] for at, value in self._values.items())
         if not self.changed:
             self.forget()
         return self.changed
 
+    def leave(self, changed: Mapping[str, Mapping[Any, Any]]) -> None:
+        """Keep what a template has changed of its variables."""
+        self.left.update(changed)
+        self.changed = self.changed or bool(changed)
+
     def forget(self) -> None:
         """Begin anew: the data is as it was."""
         self.changed = False
+        self.left.clear()
         self._values.clear()
         self._given.clear()
 
@@ -65,7 +74,8 @@ class HandedOut:
         return next((place[:length] for length in lengths if place[:length] in self._values), None)
 
 
-def _packed(value: Any) -> bytes:
+def packed(value: Any) -> bytes:
+    """Plain data as bytes, to compare; empty for anything else."""
     try:
         return marshal.dumps(value, 2)
     except ValueError:  # something that is no plain data: it came in by a change

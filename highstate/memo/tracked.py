@@ -13,6 +13,7 @@ import marshal
 from collections.abc import Iterator, Mapping, MutableMapping, Sequence
 from typing import Any
 
+from highstate.memo.handed_out import packed
 from highstate.memo.sources import ABSENT, Read, ReadSources, fresh
 from highstate.ports import Fact, question
 from highstate.types import Value
@@ -33,6 +34,7 @@ class Recorder:
         self.live: dict[str, None] = {}
         """Functions of the live machine that were called: the result holds for this moment alone."""
         self._views: dict[str, TrackedMapping] = {}
+        self._untouched: dict[str, TrackedMapping] = {}
 
     def record(self, read: Read) -> bytes:
         """Note a read; returns its digest."""
@@ -48,10 +50,21 @@ class Recorder:
         self.live.update(live or {})
 
     def tracked(self, root: str) -> TrackedMapping:
-        """The recording view of grains, pillar or opts; the same one each time."""
+        """The recording view of grains, pillar or opts that templates see and may change; the same one each time."""
         if root not in self._views:
-            self._views[root] = TrackedMapping(self, root, (), self.sources.roots[root])
+            data = self.sources.handed_out.left.get(root, self.sources.roots[root])
+            self._views[root] = TrackedMapping(self, root, (), data)
         return self._views[root]
+
+    def untouched(self, root: str) -> TrackedMapping:
+        """Another one, that of functions: what a template does to its variable `pillar` is none of theirs (Salt)."""
+        if root not in self._untouched:
+            self._untouched[root] = TrackedMapping(self, root, (), self.sources.roots[root])
+        return self._untouched[root]
+
+    def changed(self) -> dict[str, Mapping[Any, Any]]:
+        """Grains, pillar or opts as the template has left them, where it changed them."""
+        return {root: plain(view) for root, view in self._views.items() if view._changed()}
 
     def matches_id(self, kind: str, pattern: str) -> bool:
         """Whether the minion's id matches; records the answer and not the id, so that minions can share it."""
@@ -159,7 +172,7 @@ class TrackedMapping(MutableMapping[Any, Any]):
     """A mapping of grains, pillar or opts that records what is read of it.
 
     Lists and sets are handed out as copies and recorded whole. When a template changes the view, or looks at
-    all of it, it gets a copy of its own: nothing that one render does is seen by another.
+    all of it, it gets a copy of its own: nothing that one render does is seen by another compile (`Recorder.changed`).
     """
 
     __slots__ = ("__children", "__data", "__own", "__path", "__recorder", "__root")
@@ -259,9 +272,24 @@ class TrackedMapping(MutableMapping[Any, Any]):
             return _unfolded(self.__data if type(self.__data) is dict else dict(self.__data))
         return {key: plain(inner) for key, inner in self.__whole().items()}
 
+    def _changed(self) -> bool:
+        """Whether a template has changed something of it."""
+        if self.__own is None:
+            return any(_differs(child, self.__data[key]) for key, child in self.__children.items())
+        if self.__own.keys() != self.__data.keys():
+            return True
+        return any(_differs(value, self.__data[key]) for key, value in self.__own.items())
+
     def _place(self) -> tuple[str, tuple[Any, ...]]:
         """Root and path, for messages (templates cannot reach names that start with an underscore)."""
         return self.__root, self.__path
+
+
+def _differs(value: Any, given: Any) -> bool:
+    if type(value) is TrackedMapping:
+        return value._changed()
+    whole = plain(value)
+    return value is not given and bool(whole != given) and packed(whole) != packed(given)  # a NaN equals no other
 
 
 def place_of(view: TrackedMapping) -> str:

@@ -113,6 +113,8 @@ def _memoised(
         done: _Done = hit.result
     else:
         done = _fresh(path, context, recorder, oid, role, render)
+        if role[0] == "sls":
+            handed_out.leave(recorder.changed())
         if handed_out.settle():
             recorder.live["#!pillar"] = None  # what it gives hangs on the SLS before it
         if memo is not None and not recorder.live:

@@ -46,3 +46,45 @@ def test_templates_of_files_see_the_pillar_as_it_is() -> None:
     [changed] = compiled("a", None).contents.values()
     [plain] = compiled("c", None).contents.values()
     assert changed.digest == plain.digest
+
+
+def test_changed_variables_stay_changed_for_the_sls_after_it_and_are_none_of_the_functions() -> None:
+    """As Salt 3008.3 answers."""
+    one = """
+{% do salt['pillar.get']('app').update({'x': 1}) %}
+{% do pillar.app.update({'z': 2}) %}
+{% do pillar.app.l.append(3) %}
+{% do pillar.update({'new': 5}) %}
+{% do grains.update({'mine': 7}) %}
+{% do opts.update({'own': 8}) %}
+"""
+    two = """
+r:
+  test.nop:
+    - app: {{ pillar.app | tojson }}
+    - others: {{ [pillar.new, grains.mine, opts.own] }}
+    - of_pillar: {{ [salt['pillar.get']('app:x'), salt['pillar.get']('app:z', 'none'), salt['pillar.get']('app:l')] }}
+    - none: {{ [salt['pillar.get']('new', 'none'), salt['grains.get']('mine', 'none')] }}
+"""
+    states = {"top.sls": "base: {'*': [one, two]}", "one.sls": one, "two.sls": two}
+    pillar = {"top.sls": "base: {'*': [p]}", "p.sls": "app: {y: 1, l: [1]}"}
+    trees = [MemoryFiles({"base": {path: text.encode() for path, text in each.items()}}) for each in (states, pillar)]
+    memo = Memo()
+    for _ in range(2):
+        done = compile_minion(*trees, Minion(id="m"), CompileOptions(), memo)
+        assert not done.errors
+        [reads] = done.lowstate
+        assert reads.arguments["app"] == {"y": 1, "z": 2, "l": [1, 3]}
+        assert reads.arguments["others"] == [5, 7, 8]
+        assert reads.arguments["of_pillar"] == [1, "none", [1]]
+        assert reads.arguments["none"] == ["none", "none"]
+        assert done.pillar == {"app": {"y": 1, "l": [1]}}
+        assert "#!pillar" in done.volatile
+
+
+def test_a_template_that_only_looks_leaves_nothing() -> None:
+    looks = "{% set all = pillar | tojson %}{% for k, v in pillar.app.items() %}{% endfor %}{% set l = pillar.app.l %}"
+    states = {"top.sls": "base: {'*': [one]}", "one.sls": looks + "a: {test.nop: [{x: {{ pillar.app.l[0] }}}]}"}
+    pillar = {"top.sls": "base: {'*': [p]}", "p.sls": "app: {y: 1, l: [1], n: .nan}"}
+    trees = [MemoryFiles({"base": {path: text.encode() for path, text in each.items()}}) for each in (states, pillar)]
+    assert not compile_minion(*trees, Minion(id="m"), CompileOptions(), Memo()).volatile

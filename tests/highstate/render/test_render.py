@@ -289,15 +289,13 @@ def test_deep_nesting_is_an_error():
     failure("#!yaml\n" + "[" * 5000)
 
 
-def test_one_render_cannot_change_what_another_sees():
-    work = context(
-        {
-            "t.sls": "{% do pillar.nginx.update({'port': 1}) %}{% do pillar.sites.append('c') %}a: 1",
-            "u.sls": "a: {{ pillar }}",
-        }
-    )
-    render_sls("t.sls", work, sls="t")
-    assert render_sls("u.sls", work, sls="u").data == {"a": PILLAR}
+def test_one_compile_cannot_change_what_another_sees():
+    files = {
+        "t.sls": "{% do pillar.nginx.update({'port': 1}) %}{% do pillar.sites.append('c') %}a: 1",
+        "u.sls": "a: {{ pillar }}",
+    }
+    render_sls("t.sls", context(files), sls="t")
+    assert render_sls("u.sls", context(files), sls="u").data == {"a": PILLAR}
     assert PILLAR["sites"] == ["a", "b"]
 
 
