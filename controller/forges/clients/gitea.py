@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from datetime import datetime
 from typing import Any
 
 import msgspec
@@ -26,7 +25,7 @@ from controller.forges.client import (
 from controller.forges.clients.access import Proof, proved
 from controller.forges.clients.authorization import TokenAuthorization
 from controller.forges.clients.http import http_of, quoted, split_project
-from controller.forges.clients.marks import OUTDATED, mark_of
+from controller.forges.clients.marks import OUTDATED, comment_of, mark_of
 from options.limits import CountRefusal, uncounted
 
 _PAGE = 50
@@ -121,13 +120,10 @@ class GiteaClient:
 
     async def open_pull_requests(self, project: str) -> Sequence[PullRequest]:
         """All open ones, the newest change first."""
-        found: list[PullRequest] = []
+        path, most = f"{self._repo(project)}/pulls", self._limits.pull_requests
         parameters: dict[str, str | int] = {"state": "open", "sort": "recentupdate", "limit": _PAGE}
-        async for page in self._http.pages(f"{self._repo(project)}/pulls", parameters):
-            found += [_pull(project, each) for each in await page.parsed(list[_GiteaPull])]
-            if len(found) >= self._limits.pull_requests:
-                break
-        return found[: self._limits.pull_requests]
+        found = await self._http.entries(path, parameters, _GiteaPull, most)
+        return [_pull(project, each) for each in found]
 
     async def comments(self, project: str, number: int) -> Sequence[ForgeComment]:
         """The newest comments, the oldest of them first. The forge sends all at once."""
@@ -244,10 +240,5 @@ def _pull(project: str, found: _GiteaPull) -> PullRequest:
 
 
 def _comment(found: _GiteaComment) -> ForgeComment:
-    return ForgeComment(
-        id=str(found.id),
-        author=found.user.login if found.user else "",
-        body=found.body,
-        created=datetime.fromisoformat(found.created_at).timestamp(),
-        edited=found.created_at != found.updated_at,
-    )
+    author = found.user.login if found.user else ""
+    return comment_of(found.id, author, found.body, found.created_at, found.updated_at)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from datetime import datetime
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -31,7 +30,7 @@ from controller.forges.clients.answers import Answer
 from controller.forges.clients.authorization import TokenAuthorization, bearer
 from controller.forges.clients.github_app import AppAuthorization, AppClaim
 from controller.forges.clients.http import ForgeHttp, http_of, quoted, split_project
-from controller.forges.clients.marks import OUTDATED, mark_of
+from controller.forges.clients.marks import OUTDATED, comment_of, mark_of
 from options.limits import CountRefusal, uncounted
 
 _HEADERS = {"accept": "application/vnd.github+json", "x-github-api-version": "2022-11-28"}
@@ -152,13 +151,10 @@ class GitHubClient:
 
     async def open_pull_requests(self, project: str) -> Sequence[PullRequest]:
         """All open ones, the newest change first."""
-        found: list[PullRequest] = []
+        path, most = f"{self._repo(project)}/pulls", self._limits.pull_requests
         parameters: dict[str, str | int] = {"state": "open", "sort": "updated", "direction": "desc", "per_page": _PAGE}
-        async for page in self._http.pages(f"{self._repo(project)}/pulls", parameters, project=project):
-            found += [_pull(project, each) for each in await page.parsed(list[_Pull])]
-            if len(found) >= self._limits.pull_requests:
-                break
-        return found[: self._limits.pull_requests]
+        found = await self._http.entries(path, parameters, _Pull, most, project=project)
+        return [_pull(project, each) for each in found]
 
     async def comments(self, project: str, number: int) -> Sequence[ForgeComment]:
         """All comments, the oldest first."""
@@ -366,10 +362,5 @@ def _pull(project: str, found: _Pull) -> PullRequest:
 
 
 def _comment(found: _Comment) -> ForgeComment:
-    return ForgeComment(
-        id=str(found.id),
-        author=found.user.login if found.user else "",
-        body=found.body or "",
-        created=datetime.fromisoformat(found.created_at).timestamp(),
-        edited=found.created_at != found.updated_at,
-    )
+    author = found.user.login if found.user else ""
+    return comment_of(found.id, author, found.body or "", found.created_at, found.updated_at)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from datetime import datetime
 
 import msgspec
 
@@ -25,7 +24,7 @@ from controller.forges.client import (
 from controller.forges.clients.access import Proof, proved
 from controller.forges.clients.authorization import TokenAuthorization, bearer
 from controller.forges.clients.http import ForgeHttp, http_of, quoted
-from controller.forges.clients.marks import OUTDATED, mark_of
+from controller.forges.clients.marks import OUTDATED, comment_of, mark_of
 from options.limits import CountRefusal, uncounted
 
 _PAGE = 100
@@ -126,18 +125,10 @@ class GitLabClient:
 
     async def open_pull_requests(self, project: str) -> Sequence[PullRequest]:
         """All open ones, the newest change first."""
-        found: list[PullRequest] = []
-        parameters: dict[str, str | int] = {
-            "state": "opened",
-            "order_by": "updated_at",
-            "sort": "desc",
-            "per_page": _PAGE,
-        }
-        async for page in self._http.pages(f"{_project(project)}/merge_requests", parameters):
-            found += [_pull(project, each) for each in await page.parsed(list[_MergeRequest])]
-            if len(found) >= self._limits.pull_requests:
-                break
-        return found[: self._limits.pull_requests]
+        path, most = f"{_project(project)}/merge_requests", self._limits.pull_requests
+        order: dict[str, str | int] = {"order_by": "updated_at", "sort": "desc", "per_page": _PAGE}
+        found = await self._http.entries(path, {"state": "opened", **order}, _MergeRequest, most)
+        return [_pull(project, each) for each in found]
 
     async def comments(self, project: str, number: int) -> Sequence[ForgeComment]:
         """The newest comments, the oldest of them first; without those that GitLab writes itself."""
@@ -270,10 +261,5 @@ def _pull(project: str, found: _MergeRequest) -> PullRequest:
 
 
 def _comment(found: _Note) -> ForgeComment:
-    return ForgeComment(
-        id=str(found.id),
-        author=found.author.username if found.author else "",
-        body=found.body,
-        created=datetime.fromisoformat(found.created_at).timestamp(),
-        edited=found.created_at != found.updated_at,
-    )
+    author = found.author.username if found.author else ""
+    return comment_of(found.id, author, found.body, found.created_at, found.updated_at)

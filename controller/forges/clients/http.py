@@ -99,6 +99,17 @@ class ForgeHttp:
                 return
         self._refused("pages")
 
+    async def entries(
+        self, path: str, parameters: Mapping[str, str | int], kind: type[Parsed], most: int, *, project: str = ""
+    ) -> Sequence[Parsed]:
+        """The first entries of a list over its pages, as a type; `most` of them."""
+        found: list[Parsed] = []
+        async for page in self.pages(path, parameters, project=project):
+            found += await page.parsed(list[kind])  # type: ignore[valid-type]
+            if len(found) >= most:
+                break
+        return found[:most]
+
     async def newest_pages(
         self, path: str, most: int, *, project: str = "", **parameters: str | int
     ) -> Sequence[Answer]:
