@@ -83,6 +83,8 @@ class Comparison:
     """Of the changes, each distinct one once."""
     shortened: int = 0
     """Minions whose changes are not shown in full."""
+    unrendered: int = 0
+    """Minions of which not all templates are rendered that differ."""
     cut: set[str] = field(default_factory=set)
     """Minions of which states that change are left out."""
     added: list[str] = field(default_factory=list)
@@ -184,6 +186,7 @@ class Comparer:
             found.keep(minion, self.limits)
         found.added.clear()
         self.texts.settle()
+        found.unrendered = len(self.texts.left_out)
 
     def _states(self, base: CompiledMinion) -> int:
         """How many the base has; one that comes from the store does not say it."""

@@ -273,6 +273,8 @@ class Previews:
                 done += len(heads)
         if found.shortened or found.cut:
             self.on_refusal("change-bytes")
+        if found.unrendered:
+            self.on_refusal("rendered")
 
     async def _compiled(
         self,

@@ -85,9 +85,16 @@ def _cut(found: Comparison) -> tuple[str, ...]:
     """What the report does not show because there is too much of it."""
     texts = []
     if found.shortened:
-        names = f"of {found.shortened} minions the states alone are named, without what changes in them"
+        names = f"of {_minions(found.shortened)} the states alone are named, without what changes in them"
         texts.append(f"The changes are too large to be shown whole: {names} (limits: preview: change_bytes)")
+    if found.unrendered:
+        minions = f"of {_minions(found.unrendered)} files are not compared as they are rendered"
+        texts.append(f"Too many templates differ: {minions} (limits: preview: rendered)")
     if found.cut:
-        left_out = f"of {len(found.cut)} minions not all states that change are shown"
+        left_out = f"of {_minions(len(found.cut))} not all states that change are shown"
         texts.append(f"Too much changes: {left_out} (limits: preview: change_bytes, minion_change_bytes)")
     return tuple(texts)
+
+
+def _minions(count: int) -> str:
+    return f"{count} minion" if count == 1 else f"{count} minions"

@@ -78,6 +78,8 @@ class RenderedTexts:
     """
 
     most: int = 2_000
+    left_out: set[str] = field(default_factory=set)
+    """Minions of which something is not rendered, as there is too much."""
     _asked: list[int] = field(default_factory=lambda: [0, 0])
     """Of them, on each side."""
     _noted: dict[str, _Noted] = field(default_factory=dict)
@@ -106,19 +108,24 @@ class RenderedTexts:
         for minion, noted in self._noted.items():
             for number, side in enumerate(sides):
                 parts = [one.old if number == 0 else one.new for one in noted.changed]
-                chunks = {part.key: part.chunk for part in self._new(parts, asked, number)}
+                chunks = {part.key: part.chunk for part in self._new(minion, parts, asked, number)}
                 if chunks:
                     side[minion] = RenderQuestion(pillar=noted.pillars[number], chunks=chunks, pillar_keys=noted.keys)
         return sides
 
-    def _new(self, parts: Iterable[_Part | None], asked: set[tuple[object, ...]], side: int) -> Iterator[_Part]:
+    def _new(
+        self, minion: str, parts: Iterable[_Part | None], asked: set[tuple[object, ...]], side: int
+    ) -> Iterator[_Part]:
         """Those that nobody has asked for yet."""
         for part in parts:
-            fits = self._asked[side] < self.most
-            if part is not None and fits and part.known_as not in self._known and part.known_as not in asked:
-                self._asked[side] += 1
-                asked.add(part.known_as)
-                yield part
+            if part is None or part.known_as in self._known or part.known_as in asked:
+                continue
+            if self._asked[side] >= self.most:
+                self.left_out.add(minion)
+                return
+            self._asked[side] += 1
+            asked.add(part.known_as)
+            yield part
 
     def answered(self, before: Sequence[CompiledMinion], after: Sequence[CompiledMinion]) -> None:
         """What a worker has rendered."""

@@ -29,8 +29,8 @@ from wire.patch import digest_of_packed
 
 MIB = 1024 * 1024
 MINIONS = 1000
-STATES = 50
-SIZE = 4096
+STATES = 24
+SIZE = 8000
 """Characters of each state, of which no two are equal."""
 LIMITS = PreviewLimits(change_bytes=4 * MIB, document_bytes=4 * MIB, minion_change_bytes=MIB)
 NO_FILES = Snapshot(environments={})
@@ -76,7 +76,7 @@ def test_a_thousand_minions_with_large_changes_stay_within_the_limits(tmp_path: 
         kept, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
-    assert MINIONS * STATES * SIZE > 190 * MIB
+    assert MINIONS * STATES * SIZE > 180 * MIB
     assert found.change_bytes <= LIMITS.change_bytes * 5 // 4
     assert found.document_bytes <= LIMITS.document_bytes
     assert kept < 48 * MIB

@@ -100,6 +100,19 @@ async def test_a_template_of_a_base_that_is_not_live(controller: Any) -> None:
     assert "-port 81\n+port 82" in text
 
 
+async def test_more_templates_than_the_limit_are_told(make_controller: Any) -> None:
+    controller = make_controller(FILES, limits="{preview: {rendered: 2}}")
+    for name in ("web1", "web2", "web3"):
+        controller.minion(name)
+    await controller.go_live()
+    controller.repository.commit({"site.conf": CONF + "more\n"}, branch="feature")
+    report = await previewed(controller)
+    texts = [file for each in report.classes for one in each.resources for file in one.files]
+    assert sorted(file.path for file in texts) == ["/etc/site.conf", "salt://site.conf"]
+    [told] = [text for text in report.problems if "Too many templates" in text]
+    assert "of 1 minion files" in told
+
+
 async def test_secrets_in_a_rendered_text_are_fingerprints(controller: Any) -> None:
     controller.store.secrets.put({"web1": frozenset({"hunter2-old", "hunter2-new"})})
     controller.repository.commit({"map.jinja": "{% set port = 'hunter2-new' %}\n"}, branch="feature")
