@@ -44,6 +44,7 @@ from controller.reconcile.queue import WorkQueue
 from controller.sessions.sessions import Sessions
 from controller.store import MinionRecord, StoreError
 from gitfs.source import Trees
+from highstate.tops.heard_tops import heard_tops
 from reactors.bus import Bus
 from wire.messages import FactAnswers, FactQuery
 
@@ -194,8 +195,9 @@ class BuildReconciler:
         """Find whom new trees affect, who are added to `queued`; the others."""
         request = self.requests.request(trees, ())
         shaping = await asyncio.to_thread(shaping_of, request)
+        heard = await asyncio.to_thread(heard_tops, trees.files, request.language)
         self._affected = await asyncio.to_thread(
-            self.builder.dependency_index.affected, trees.files, trees.pillar, list(records), shaping
+            self.builder.dependency_index.affected, trees.files, trees.pillar, list(records), shaping, heard
         )
         self.builder.dependency_index.keep(records.keys())
         here = {session.minion for session in self.sessions}

@@ -26,6 +26,7 @@ from controller.reconcile.emptied import emptied_warning, is_emptied_warning
 from controller.store import DesiredRecord, Store
 from extmods.store import modules_of
 from gitfs.source import Revision
+from highstate.tops.heard_tops import heard_tops
 from highstate.types import Problem
 from reactors.bus import Bus
 
@@ -180,6 +181,6 @@ def shaping_of(request: CompileRequest) -> Hashable:
         repr(request.language),
         repr(request.drift),
         tuple(modules_of(request.files).items()),
-        tuple(request.files.saltenvs()),
+        heard_tops(request.files, request.language),
         tuple(request.pillar.saltenvs()),
     )

@@ -75,7 +75,7 @@ class FileRead(msgspec.Struct, frozen=True, array_like=True):
     tree: str
     """`files` or `pillar`."""
     kind: str
-    """`file`, `mode` or `list`."""
+    """`file`, `mode`, `list`, `links`, or `saltenv` for whether there is this one."""
     saltenv: str
     path: str
     digest: str

@@ -16,6 +16,7 @@ import msgspec
 
 from controller.compilation.compile_messages import CompiledMinion, FileRead
 from highstate.memo.sources import digest_value
+from highstate.tops.heard_tops import HeardTops
 from highstate.types import Files
 
 _TRIES = 3
@@ -72,8 +73,13 @@ class DependencyIndex:
         for table in (self._parts, self._of_minion, self._minions, self._answers, self._reads, self._keys):
             table.clear()
 
-    def affected(self, files: Files, pillar: Files, ids: Iterable[str], shaping: Hashable) -> set[str]:
-        """The minions among `ids` whose documents may be others with these trees; all that are not known are."""
+    def affected(
+        self, files: Files, pillar: Files, ids: Iterable[str], shaping: Hashable, heard: HeardTops | None = None
+    ) -> set[str]:
+        """The minions among `ids` whose documents may be others with these trees; all that are not known are.
+
+        `heard`: whose top files count, of which `shaping` has to be made, too; None: all.
+        """
         asked = set(ids)
         if shaping != self._shaping:
             return asked
@@ -81,6 +87,8 @@ class DependencyIndex:
         for (tree, kind, saltenv), paths in self._answers.items():
             answer = _answering(files if tree == "files" else pillar, kind, saltenv)
             for path, seen in paths.items():
+                if heard is not None and heard.skips(tree, kind, saltenv, path):
+                    continue
                 now = answer(path)
                 if now in seen and len(seen) == 1:  # nearly all: a push changes few files
                     continue
@@ -89,13 +97,15 @@ class DependencyIndex:
                         found.update(*(self._minions[part] for part in parts))
         return found & asked
 
-    def affected_now(self, files: Files, pillar: Files, ids: Iterable[str], shaping: Hashable) -> set[str]:
+    def affected_now(
+        self, files: Files, pillar: Files, ids: Iterable[str], shaping: Hashable, heard: HeardTops | None = None
+    ) -> set[str]:
         """As `affected`, in a thread while others may change this; all of `ids` where they do so all the time."""
         asked = set(ids)
         for _ in range(_TRIES):
             version = self._version
             try:
-                found = self.affected(files, pillar, asked, shaping)
+                found = self.affected(files, pillar, asked, shaping, heard)
             except (KeyError, RuntimeError):  # a table changed while it was read
                 continue
             if version == self._version:
@@ -141,6 +151,8 @@ def _answering(tree: Files, kind: str, saltenv: str) -> Callable[[str], str]:
     """What a tree gives now for reads of a kind, as digests by path."""
     if kind == "file":
         return lambda path: tree.oid(path, saltenv) or ""
+    if kind == "saltenv":
+        return lambda _: str(saltenv in tree.saltenvs())
     if kind == "mode":
         return lambda path: str(tree.mode(path, saltenv))
     if kind == "links":

@@ -79,6 +79,8 @@ class Comparison:
     side: BaseSide
     document_bytes: int = 0
     """Of the documents in `tests`."""
+    full: bool = False
+    """Whether some were to be kept and are not, as they are too large together."""
     change_bytes: int = 0
     """Of the changes, each distinct one once."""
     shortened: int = 0
@@ -144,19 +146,29 @@ class Comparer:
         gone: set when the asker has gone; then `AskerGone` is raised.
         limits: of what is kept.
         live: whether test runs follow, for which documents are kept.
+        keeps: of which minions.
     """
 
     redactor: Redactor
     gone: threading.Event
     limits: PreviewLimits
     live: bool
+    keeps: Callable[[str], bool] = field(default=lambda _: True)
     documents: DocumentReader = field(default_factory=DocumentReader)
     texts: RenderedTexts = field(default_factory=RenderedTexts)
 
     @classmethod
-    def of(cls, redactor: Redactor, gone: threading.Event, limits: PreviewLimits, *, live: bool) -> Comparer:
+    def of(
+        cls,
+        redactor: Redactor,
+        gone: threading.Event,
+        limits: PreviewLimits,
+        *,
+        live: bool,
+        keeps: Callable[[str], bool] = lambda _: True,
+    ) -> Comparer:
         """One for a preview."""
-        return cls(redactor, gone, limits, live, texts=RenderedTexts(limits.rendered))
+        return cls(redactor, gone, limits, live, keeps, texts=RenderedTexts(limits.rendered))
 
     def add(
         self,
@@ -233,8 +245,10 @@ class Comparer:
             found.released.add(minion)
         if any(alters_grains(key) for key in keys):
             found.second_runs.add(minion)
-        fits = self.live and found.document_bytes + len(head.document) <= self.limits.document_bytes
-        document = head.document if fits else b""
+        fits = found.document_bytes + len(head.document) <= self.limits.document_bytes
+        keeps = self.live and self.keeps(minion)
+        found.full |= keeps and not fits
+        document = head.document if fits and keeps else b""
         found.document_bytes += len(document)
         found.tests[minion] = TestRun(
             digest=head.digest,

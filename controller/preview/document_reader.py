@@ -13,8 +13,8 @@ import msgspec
 from highstate.desired import Desired
 from highstate.types import Chunk
 
-_MOST_CHUNKS = 100_000
-"""That are kept for other minions."""
+_MOST_CHUNKS = 10_000
+"""That are kept for other minions: those that are alike come one after the other."""
 _MOST_BYTES = 32 * 1024 * 1024
 """The same, as they are packed: how large one is, is up to a branch."""
 

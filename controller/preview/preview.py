@@ -121,7 +121,8 @@ class Previews:
                 "conflict", f"{self.running} previews are being made", hint="try again when one of them has ended"
             )
         live = question.live != "none" and not question.restricted
-        comparer = Comparer.of(self.redactor, threading.Event(), self.limits, live=live)
+        keeps = (lambda _: True) if question.live == "all" else self._is_connected
+        comparer = Comparer.of(self.redactor, threading.Event(), self.limits, live=live, keeps=keeps)
         self.running += 1
         try:
             async with contextlib.aclosing(self._items(comparer, question, user)) as items:
@@ -130,6 +131,9 @@ class Previews:
         finally:
             self.running -= 1
             comparer.gone.set()
+
+    def _is_connected(self, minion: str) -> bool:
+        return self.jobs.sessions.session(minion) is not None
 
     async def _items(
         self, comparer: Comparer, question: PreviewQuestion, user: str
@@ -141,7 +145,9 @@ class Previews:
         records = await self._in_thread(self.requests.known, set(minions))
         live = question.live != "none" and not question.restricted
         policies = await self._in_thread(self._policy, before), await self._in_thread(self._policy, after)
-        scope = await self._in_thread(scope_of, before, after, records, self.requests, self.index, policies[1].policy)
+        scope = await self._in_thread(
+            scope_of, before, after, records, self.requests, self.index, (policies[0].policy, policies[1].policy)
+        )
         restricted = question.restricted
         rows = [] if restricted else await self._in_thread(self._status, scope.concerned)
         found = Comparison(minions=len(records), side=self._base_side(before, policies, rows))
@@ -401,7 +407,9 @@ class Previews:
         """Who is asked for a test run, and for which."""
         if question.live == "all":
             return found.tests
-        connected = {minion for minion in found.tests if self.jobs.sessions.session(minion) is not None}
+        # Who connected after it was compared has to wait for the next preview.
+        kept = {minion for minion, test in found.tests.items() if test.document or found.full}
+        connected = set(filter(self._is_connected, kept))
         return {minion: found.tests[minion] for minion in sampled(report.classes, connected, number)}
 
     async def _drift_apart(

@@ -17,6 +17,7 @@ from controller.preview.base_side import is_pending, lifts_manual
 from controller.reconcile.policy import Policy
 from controller.store import DesiredRecord, MinionRecord
 from gitfs.source import Trees
+from highstate.tops.heard_tops import heard_tops
 
 _TOGETHER = 50
 """Minions that are read at a time: the event loop waits for a read that is under way."""
@@ -38,7 +39,7 @@ def scope_of(
     minions: Sequence[MinionRecord],
     requests: CompileRequests,
     index: DependencyIndex,
-    policy: Policy | None,
+    policies: tuple[Policy | None, Policy | None],
 ) -> Scope:
     """Who is concerned by going from one pair of trees to another.
 
@@ -48,10 +49,9 @@ def scope_of(
         minions: those that are asked about.
         requests: makes what is asked of the compiler.
         index: what the stored documents were made of.
-        policy: that of the head.
+        policies: of the base and of the head.
     """
-    if before.revision.digest != requests.live.digest:
-        return Scope(concerned=minions)
+    policy = policies[1]
     live = requests.live.digest
     kept = {
         record.minion: record
@@ -60,11 +60,22 @@ def scope_of(
     }
     ids = [minion.id for minion in minions]
     # Which of its Python a branch may run changes no document that reads the same files.
-    shaping = shaping_of(requests.request(after, (), None, policy))
-    affected = index.affected_now(after.files, after.pillar, ids, shaping)
+    affected = _affected(index, requests, after, ids, policies[1])
+    if before.revision.digest != live:
+        other = _affected(index, requests, before, ids, policies[0])
+        kept = {minion: record for minion, record in kept.items() if minion not in other}
     waiting = _waiting(requests, ids) if policy is not None and lifts_manual(requests.live.policy, policy) else set()
     concerned = [minion for minion in minions if minion.id in affected or minion.id not in kept or minion.id in waiting]
     return Scope(concerned=concerned, kept={minion.id: kept[minion.id] for minion in concerned if minion.id in kept})
+
+
+def _affected(
+    index: DependencyIndex, requests: CompileRequests, trees: Trees, ids: Sequence[str], policy: Policy | None
+) -> set[str]:
+    """Whose documents may be others with these trees than the live ones."""
+    request = requests.request(trees, (), None, policy)
+    heard = heard_tops(request.files, request.language)
+    return index.affected_now(trees.files, trees.pillar, ids, shaping_of(request), heard)
 
 
 def stored_base(record: DesiredRecord, document: Callable[[str], bytes | None]) -> CompiledMinion | None:

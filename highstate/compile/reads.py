@@ -64,6 +64,8 @@ def _file_reads(
                 found.append((tree, "file", read[1], read[2], digest.decode()))
             case "mode":
                 found.append((tree, "mode", read[1], read[2], digest.decode()))
+            case "saltenv":
+                found.append((tree, "saltenv", read[1], "", digest.decode()))
             case "list" | "links":
                 found.append((tree, read[0], read[1], read[2], digest.hex()))
             case "value" | "peek" | "keys" | "has" | "id":

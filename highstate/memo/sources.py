@@ -25,7 +25,7 @@ Read: TypeAlias = tuple[Any, ...]
 """What was read: ("value", root, path) whole; ("peek", root, path), whole unless it is a mapping;
 ("keys", root, path); ("has", root, path, key); ("id", matcher, pattern); ("file", saltenv, path);
 ("mode", saltenv, path); ("list", saltenv, prefix); ("links", saltenv, prefix); ("fact", function, question);
-("secret", path) or ("secrets", path); ("plain", ciphertext).
+("saltenv", name); ("secret", path) or ("secrets", path); ("plain", ciphertext).
 Which kind a read is must never follow from its own answer."""
 
 ABSENT = object()
@@ -109,6 +109,8 @@ class ReadSources:
                 return (self.files.oid(path, saltenv) or "").encode()
             case ("mode", saltenv, path):
                 return str(self.files.mode(path, saltenv)).encode()
+            case ("saltenv", name):
+                return str(name in self.files.saltenvs()).encode()
             case ("list", saltenv, prefix):
                 return digest_value(list(self.files.list(prefix, saltenv)))
             case ("links", saltenv, prefix):

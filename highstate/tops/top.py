@@ -119,6 +119,7 @@ def top_matches(
     tops = {env: [one for one in files if not _check(one, errors)] for env, files in tops.items()}
     merged = _merge_pillar(tops) if pillar_stage else _merge(tops, strategy, default_top, read)
     wanted = {env: targets for env, targets in merged.items() if saltenv in (None, env)}
+    _note_saltenvs(context, merged)
     there = frozenset(("base", *counting))
     matching = _Matching(context=context, nodegroups=nodegroups or {}, envs=there, unique=pillar_stage)
     for env, targets in wanted.items():
@@ -162,6 +163,17 @@ def _read_tops(
         if there:
             tops[env] = list(_read_with_includes(context, env, top_file, pillar_stage, errors))
     return tops, errors
+
+
+def _note_saltenvs(context: RenderContext, merged: _Merged) -> None:
+    """Record which saltenvs the result names: another one may come or go without a difference."""
+    if context.reads is None:
+        return
+    items = (item for targets in merged.values() for entry in targets.values() for item in entry.items)
+    named = [*merged, *(list(item)[-1] for item in items if isinstance(item, dict) and item)]
+    for name in dict.fromkeys(named):
+        if isinstance(name, str):
+            context.reads.record(("saltenv", name))
 
 
 def _top_file_gone(context: RenderContext, top_file: str, envs: Sequence[str]) -> Problem:

@@ -1,7 +1,9 @@
-"""Previews of a fleet: a role edited and everything edited, a thousand and ten thousand minions, pushes meanwhile.
+"""Previews of pull requests: how long until the comment, what the controller takes, and live pushes meanwhile.
 
-The controller is the real one; its minions are accepted keys with grains that are not connected, so that what is
-measured is compiling and comparing (layer 1), without test runs. `MINIONS=N` is another number of them.
+Everything is real but the forge, a fake on this machine: git, webhooks, the controller, and `probe`, the one minion
+that is connected. The others of the fleet are accepted keys with grains, so that compiling and comparing (layer 1) is
+measured, without test runs. `MINIONS=N` is another number of them. Pull requests are pushed before the clock starts: it
+runs from the event of the forge to the comment.
 """
 
 from __future__ import annotations
@@ -9,18 +11,18 @@ from __future__ import annotations
 import contextlib
 import os
 import tempfile
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from statistics import median
 
 import psutil
 import zmq
+from forges.github import FakeGitHub
+from forges.model import Pull
 from rig import Rig
 
-from controller.cli.client import Client
-from controller.schema.preview_stream import PreviewFinished
-from controller.schema.reports import PreviewReport
-from controller.schema.requests import PreviewQuestion
 from controller.store import Store
 from tools.bench import gentree
 from tools.bench.figures import Figure
@@ -31,8 +33,14 @@ FLEETS = tuple(int(number) for number in os.environ.get("MINIONS", "1000,10000")
 SYSTEMS = (("Debian", "Debian"), ("Ubuntu", "Debian"), ("Rocky", "RedHat"), ("openSUSE", "Suse"))
 ROLE_SECONDS = {1000: 1.5, 10000: 4.0}
 ALL_SECONDS = {1000: 8.0}
-COMPILED = 1800.0
-"""Seconds until the fleet has its first documents."""
+AGAIN_SECONDS = 0.5
+DELAYED = 1.5
+"""Times that a live push may take longer while previews are made."""
+QUEUED = 20
+PATIENCE = 1800.0
+"""Seconds until the fleet has its first documents, or a comment is there; then the benchmark ends with an error."""
+PROJECT = "org/states"
+PROBE = "probe"
 
 
 def measure() -> Iterator[Figure]:
@@ -42,32 +50,88 @@ def measure() -> Iterator[Figure]:
 
 
 def _fleet(minions: int) -> Iterator[Figure]:
-    with tempfile.TemporaryDirectory(prefix="saltern-bench-") as folder, _PreviewRig(Path(folder), minions) as rig:
+    with (
+        tempfile.TemporaryDirectory(prefix="saltern-bench-") as folder,
+        FakeGitHub() as forge,
+        _PreviewRig(Path(folder), minions, forge) as rig,
+    ):
         rig.begin()
         what = f"{minions} minions"
-        before = rig.memory()
-        role = [rig.preview(rig.edit_role(number), minions // ROLES) for number in range(5)]
-        target = ROLE_SECONDS.get(minions)
-        yield Figure(metric=f"{what}, one SLS of one role edited", unit="s", samples=role, target=target)
-        if minions in ALL_SECONDS:
-            every = [rig.preview(rig.edit_all(number), minions) for number in range(3)]
+        with _Memory(rig) as memory:
+            pulls = [rig.edit_role(number) for number in range(5)]
+            role = [rig.previewed(pull, minions // ROLES) for pull in pulls]
             yield Figure(
-                metric=f"{what}, what all include edited", unit="s", samples=every, target=ALL_SECONDS[minions]
+                metric=f"{what}, one SLS of one role", unit="s", samples=role, target=ROLE_SECONDS.get(minions)
             )
-        grown = [rig.memory() - before]
-        yield Figure(metric=f"{what}, memory of the controller", unit="MiB", samples=grown, target=300.0)
+            again = [rig.pushed_again(pull) for pull in pulls]
+            yield Figure(metric=f"{what}, second push to each", unit="s", samples=again, target=AGAIN_SECONDS)
+            if minions in ALL_SECONDS or minions not in ROLE_SECONDS:
+                every = [rig.previewed(rig.edit_all(number), minions) for number in range(3)]
+                target = ALL_SECONDS.get(minions)
+                yield Figure(metric=f"{what}, one SLS of each role", unit="s", samples=every, target=target)
+        yield Figure(
+            metric=f"{what}, growth of the controller", unit="MiB", samples=[memory.most - memory.before], target=300.0
+        )
+        alone = [rig.applied() for _ in range(7)]
+        queued = rig.applied_during_previews()
+        reference = median(alone)
+        yield Figure(
+            metric=f"{what}, a live push during {QUEUED} queued previews",
+            unit="s",
+            samples=queued,
+            reference=reference,
+            reference_of="the same without previews",
+            target=DELAYED * reference,
+        )
+
+
+class _Memory:
+    """How much the controller and its processes take, looked at all the time."""
+
+    def __init__(self, rig: _PreviewRig) -> None:
+        self._rig = rig
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._look)
+        self.before = self.most = rig.memory()
+
+    def __enter__(self) -> _Memory:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._ended.set()
+        self._thread.join()
+
+    def _look(self) -> None:
+        while not self._ended.wait(0.5):
+            self.most = max(self.most, self._rig.memory())
 
 
 class _PreviewRig(Rig):
-    """A controller with a fleet that is known to it and away."""
+    """A controller with a fleet that is known to it and away, a forge, and one minion that is there."""
 
-    def __init__(self, folder: Path, minions: int) -> None:
+    def __init__(self, folder: Path, minions: int, forge: FakeGitHub) -> None:
         self._members = {gentree.minion_id(number): _grains(number) for number in range(minions)}
+        self._forge = forge
+        self._version = 0
+        forge.model.project(PROJECT, alice="write")
         tree = folder / "tree"
         files, pillar = gentree.fleet(ROLES, STATES, minions)
+        files = {**files, "top.sls": f"{files['top.sls']}  {PROBE}:\n    - {PROBE}\n", f"{PROBE}.sls": _version(0)}
+        pillar = {**pillar, f"hosts/{PROBE}.sls": "{}\n"}
+        pillar |= {f"{PROBE}/data_{number}.sls": "{}\n" for number in range(gentree.PILLARS)}
         gentree.write(files, tree / "states")
         gentree.write(pillar, tree / "pillar")
-        super().__init__(folder, {}, tree, {"gitfs_saltenv_whitelist": ["base"]})  # branches are not live
+        entry = {
+            "name": "hub",
+            "kind": "github",
+            "api": forge.api,
+            "token": forge.token,
+            "projects": {"states": PROJECT},
+            "poll_interval": 3600,
+        }
+        more = {"gitfs_saltenv_whitelist": ["base"], "hook_secret": "hook-secret", "forges": [entry]}
+        super().__init__(folder, {PROBE: {"role": PROBE}}, tree, more)
 
     def begin(self) -> None:
         """Push the tree, and wait until everyone has a document of it."""
@@ -82,46 +146,94 @@ class _PreviewRig(Rig):
                 store.keys.set_state(minion, "accepted", time.time())
                 store.minions.seen(minion, time.time(), grains=grains)
         self.start_controller()
-        self.wait("every minion to be compiled", self._is_compiled, patience=COMPILED)
+        self.configure_minions()
+        self.start_minion(PROBE)
+        self.accept_all()
+        self.wait("every minion to be compiled", self._is_compiled, patience=PATIENCE)
+        self.wait_probe(self.head())
+        self._forge.hook = self.http + "/hook"
 
     def _is_compiled(self) -> bool:
-        time.sleep(0.5)
+        time.sleep(1)
         return all(each["attempted_revision"] for each in self.status().values())
 
-    def edit_role(self, number: int) -> str:
-        """A branch in which one SLS of one role is another."""
-        role = gentree.role_of(number, ROLES)
-        return self._edit(f"role-{number}", {f"states/{role}/{role}_17.sls": ("first of", "edited first of")})
+    def wait_probe(self, commit: str) -> None:
+        """Wait until the minion that is there has applied a commit."""
 
-    def edit_all(self, number: int) -> str:
-        """A branch in which an SLS of every role is another."""
-        roles = [gentree.role_of(each, ROLES) for each in range(ROLES)]
-        paths = [f"states/{role}/{role}_{11 + number}.sls" for role in roles]
-        return self._edit(f"all-{number}", dict.fromkeys(paths, ("first of", "edited first of")))
+        def applied() -> bool:
+            [probe] = self.ask("/status", kind="glob", expression=PROBE)["minions"]
+            return bool(probe["applied_revision"] == commit)
 
-    def _edit(self, branch: str, changes: dict[str, tuple[str, str]]) -> str:
-        self.git("checkout", "-q", "-B", branch, "main")
-        self.push(branch, changes, branch=branch)
+        self.wait(f"the probe to apply {commit}", applied, patience=PATIENCE)
+
+    def applied(self) -> float:
+        """Seconds from a push of what the probe has to its being applied."""
+        self._version += 1
         self.git("checkout", "-q", "main")
-        self.saltern("remote", "fetch")
-        return branch
-
-    def preview(self, branch: str, changed: int) -> float:
-        """Seconds until the report of a preview is there."""
+        file = f"states/{PROBE}.sls"
+        (self.work / file).write_text(_version(self._version))
+        self.git("commit", "-q", "-a", "-m", f"version {self._version}")
         began = time.perf_counter()
-        report = self._report(branch)
+        self.push_head()
+        self.wait_probe(self.head())
+        return time.perf_counter() - began
+
+    def applied_during_previews(self) -> list[float]:
+        """The same, as long as previews are made."""
+        edited = [self.edit_role(number % ROLES, f"queued-{number}") for number in range(QUEUED)]
+        pulls = [self._opened(branch, head) for branch, head in edited]
+        found: list[float] = []
+        while not all(map(self._is_told, pulls)):
+            found.append(self.applied())
+        return found
+
+    def edit_role(self, number: int, branch: str = "") -> tuple[str, str]:
+        """A branch in which one SLS of one role is another, and its commit."""
+        role = gentree.role_of(number, ROLES)
+        return self._edit(branch or f"role-{number}", [f"states/{role}/{role}_17.sls"])
+
+    def edit_all(self, number: int) -> tuple[str, str]:
+        """A branch in which an SLS of every role is another, and its commit."""
+        roles = [gentree.role_of(each, ROLES) for each in range(ROLES)]
+        return self._edit(f"all-{number}", [f"states/{role}/{role}_{11 + number}.sls" for role in roles])
+
+    def _edit(self, branch: str, paths: list[str], base: str = "main") -> tuple[str, str]:
+        self.git("checkout", "-q", "-B", branch, base)
+        self.push(branch, dict.fromkeys(paths, ("first of", "edited first of")), branch=branch)
+        return branch, self.git("rev-parse", "HEAD")
+
+    def previewed(self, edited: tuple[str, str], changed: int) -> float:
+        """Seconds from the forge's event to the comment about a new pull request that changes so many minions."""
+        began = time.perf_counter()
+        pull = self._opened(*edited)
+        self._wait_told(pull)
         seconds = time.perf_counter() - began
-        if report.changed != changed or report.broken:
-            raise RuntimeError(f"{report.changed} changed, {len(report.broken)} broken, and {changed} were to change")
+        [found] = [each["changed"] for each in self.ask("/pulls") if each["number"] == pull.number]
+        if found != changed:
+            raise RuntimeError(f"{found} minions changed, and {changed} were to change")
         return seconds
 
-    def _report(self, branch: str) -> PreviewReport:
-        question = PreviewQuestion(base="main", head=branch, live="none", merge=True)
-        with Client(self.config) as client:
-            for item in client.stream("/preview", question):
-                if isinstance(item, PreviewFinished):
-                    return item.report
-        raise RuntimeError("no report")
+    def pushed_again(self, edited: tuple[str, str]) -> float:
+        """Seconds from the event of a second push to a pull request to the comment about it."""
+        branch, _ = edited
+        [pull] = [each for each in self._forge.model.projects[PROJECT].pulls.values() if each.head_branch == branch]
+        role = gentree.role_of(int(branch.removeprefix("role-")), ROLES)
+        _, head = self._edit(branch, [f"states/{role}/{role}_18.sls"], branch)
+        began = time.perf_counter()
+        self._forge.model.push(pull, head)
+        self._wait_told(pull)
+        return time.perf_counter() - began
+
+    def _opened(self, branch: str, head: str) -> Pull:
+        return self._forge.model.open(PROJECT, head=head, branch=branch)
+
+    def _wait_told(self, pull: Pull) -> None:
+        self.wait(f"the comment on {pull.head_branch}", lambda: self._is_told(pull), patience=PATIENCE)
+
+    def _is_told(self, pull: Pull) -> bool:
+        """Whether the comment has the report of the head of now."""
+        robot = self._forge.model.robot
+        return any(f"→ `{pull.head[:8]}`" in each.body for each in pull.visible() if each.author == robot)
 
     def memory(self) -> float:
         """MiB of the controller and its processes."""
@@ -130,6 +242,10 @@ class _PreviewRig(Rig):
             with contextlib.suppress(psutil.Error):
                 total += process.memory_full_info().pss
         return total / 2**20
+
+
+def _version(number: int) -> str:
+    return f"version:\n  test.nop:\n    - name: version {number}\n"
 
 
 def _grains(number: int) -> dict[str, str]:

@@ -8,6 +8,7 @@ from effort import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from controller.compilation.builder import shaping_of
 from controller.compilation.compile_messages import CompiledMinion, CompileRequest
 from controller.compilation.compile_pool import CompilePool
 from controller.compilation.compile_worker import WorkerState, answer
@@ -15,6 +16,7 @@ from controller.compilation.dependency_index import DependencyIndex
 from highstate.compile import CompileOptions, compile_minion
 from highstate.desired import desired_of
 from highstate.files import MemoryFiles
+from highstate.tops.heard_tops import heard_tops
 from highstate.types import Minion
 
 STATES = {
@@ -194,3 +196,94 @@ def test_who_stands_on_an_external_pillar_is_concerned_by_every_push(tmp_path):
         answer(CompileRequest(**trees, minions=tuple(MINIONS.values()), language=language), WorkerState()), ""
     )
     assert dependency_index.affected(trees["files"], trees["pillar"], MINIONS, "") == set(MINIONS)
+
+
+ENV_POOL = {
+    "top.sls": [
+        "base:\n  '*':\n    - common\n",
+        "base:\n  '*':\n    - common\n    - dev: own\ndev:\n  'web*': [web]\n",
+        "base:\n  '{{ grains.id }}': [common]\n{{ grains.id }}:\n  'web1': [web]\n",
+        "base:\n  '*': [common]\n{{ saltenv }}:\n  'web*': [web]\n",
+        "base:\n  '*': [common]\nqa:\n  'web*': [web]\n",
+        "include: [more]\nbase:\n  '*': [common]\n",
+        "base: [wrong]\n",
+        None,
+    ],
+    "more.sls": ["dev:\n  'db1': [web]\n", None],
+    "common.sls": ["c:\n  test.nop: []\n  no_such.state: []\n", "c:\n  test.nop:\n    - a: 1\n"],
+    "web.sls": ["w:\n  test.nop: []\n", "include: [own]\n", None],
+    "own.sls": ["o:\n  test.nop: []\n", None],
+    "_states/no_such.py": [None, "def state(name):\n    pass\n"],
+}
+ENVS = ("base", "dev", "qa", "web1")
+ONE_ENV = st.dictionaries(st.sampled_from(sorted(ENV_POOL)), st.integers(0, 9), max_size=3)
+ENV_EDITS = st.lists(
+    st.tuples(st.sampled_from(ENVS), st.one_of(st.none(), st.just({}), ONE_ENV)), min_size=1, max_size=6
+)
+
+
+def of_saltenvs(chosen: dict[str, dict[str, int]]) -> MemoryFiles:
+    trees = {}
+    for env, numbers in chosen.items():
+        texts = {path: texts[numbers.get(path, 0) % len(texts)] for path, texts in ENV_POOL.items()}
+        trees[env] = {path: text.encode() for path, text in texts.items() if text is not None}
+    return MemoryFiles(trees)
+
+
+LANGUAGES = (
+    {},
+    {"state_top_saltenv": "base"},
+    {"state_top_saltenv": "dev"},
+    {"saltenv": "dev"},
+    {"top_file_merging_strategy": "merge_all"},
+    {"top_file_merging_strategy": "same"},
+)
+
+
+@given(edits=ENV_EDITS, options=st.sampled_from(LANGUAGES))
+@settings(deadline=None, max_examples=examples(200))
+def test_saltenvs_that_come_and_go_leave_the_documents_of_a_full_compile(edits, options):
+    dependency_index, state, documents = DependencyIndex(), WorkerState(), {}
+    language, chosen = CompileOptions(**options), {"base": {}}
+    for env, numbers in [("base", {}), *edits]:
+        if numbers is not None:
+            chosen[env] = {**chosen.get(env, {}), **numbers}
+        elif env != "base":
+            chosen.pop(env, None)
+        trees = {"files": of_saltenvs(chosen), "pillar": MemoryFiles({"base": {}}), "language": language}
+        request = CompileRequest(**trees, minions=tuple(MINIONS.values()))
+        shaping, heard = shaping_of(request), heard_tops(trees["files"], language)
+        concerned = dependency_index.affected(trees["files"], trees["pillar"], MINIONS, shaping, heard)
+        asked = tuple(minion for name, minion in MINIONS.items() if name in concerned)
+        found = list(answer(CompileRequest(**trees, minions=asked), state))
+        dependency_index.note(found, shaping)
+        documents |= {each.minion_id: (each.digest, each.errors, each.warnings) for each in found}
+        fresh = answer(request, WorkerState())
+        assert documents == {each.minion_id: (each.digest, each.errors, each.warnings) for each in fresh}
+
+
+@pytest.mark.parametrize(
+    ("base", "branch", "language", "counts"),
+    [
+        ("base: {'*': [web]}", "base: {'*': [web]}", {}, False),
+        ("base: {'{{ grains.id }}': [web]}", "base: {'{{ grains.id }}': [web]}", {}, False),
+        ("base: {'*': [web]}", None, {}, False),
+        ("base: {'*': [web]}", "base: {'*': [db]}", {}, True),
+        ("base: {'*': [web]}\n{{ saltenv }}: {}", "base: {'*': [web]}\n{{ saltenv }}: {}", {}, True),
+        ("include: [more]\nbase: {}", "include: [more]\nbase: {}", {}, True),
+        ("base: {'*': [web]}", "base: {'*': [web]}", {"top_file_merging_strategy": "same"}, True),
+        ("base: {'*': [web]}", "base: {'*': [web]}", {"env_order": ("base", "branch")}, True),
+        (None, None, {}, True),
+        ("base: {'*': [web]}", "base: {'*': [db]}", {"state_top_saltenv": "base"}, False),
+        ("base: {'*': [web]}", "base: {'*': [web]}", {"state_top_saltenv": "branch"}, True),
+        ("base: {'*': [web]}", "base: {'*': [web]}", {"saltenv": "branch"}, True),
+    ],
+)
+def test_whose_top_file_counts(base, branch, language, counts):
+    trees = {"base": base, "branch": branch}
+    files = MemoryFiles({env: {"top.sls": top.encode()} if top else {} for env, top in trees.items()})
+    heard = heard_tops(files, CompileOptions(**language))
+    assert heard.saltenvs == (("base", "branch") if counts else ("base",))
+    assert heard.skips("files", "file", "branch", "top.sls") is not counts
+    assert not heard.skips("files", "file", "branch", "web.sls")
+    assert not heard.skips("pillar", "file", "branch", "top.sls")

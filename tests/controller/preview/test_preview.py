@@ -3,6 +3,7 @@
 import asyncio
 import os
 import shutil
+from functools import partial
 
 import pytest
 
@@ -32,7 +33,7 @@ async def previewed(controller, head, *, live="none", target=None):
 
 async def asked_for(controller, question):
     *progress, last = [item async for item in controller.service.preview(question)]
-    assert {type(each) for each in progress} == {PreviewProgress}
+    assert {type(each) for each in progress} <= {PreviewProgress}
     assert isinstance(last, PreviewFinished)
     return last.report
 
@@ -311,3 +312,26 @@ async def said_without(secret, controller, branch, text):
     said = "\n".join(text for one in broken for text in one.texts)
     assert text in said
     assert str(secret) not in said
+
+
+async def test_a_branch_that_is_nobodys_saltenv_concerns_only_its_preview(controller, monkeypatch):
+    asked = {"live": [], "preview": []}
+    for name, pool in zip(asked, controller.parts.pools, strict=True):
+        monkeypatch.setattr(pool, "stream", partial(noted, asked[name], pool.stream))
+    live = controller.parts.sources.live.digest
+    controller.repository.commit({"web.sls": SITE.replace("number 0", "number 1")}, branch="feature")
+    await controller.go_live()
+    assert controller.parts.sources.live.digest != live, "the branch is a saltenv now"
+    records = controller.store.desired.of(["web1", "web2"]).values()
+    assert {record.revision for record in records} == {controller.parts.sources.live.digest}
+    assert asked["live"] == []
+    report = await previewed(controller, "feature")
+    assert report.changed == 2
+    assert [request.files.read("web.sls").decode() for request in asked["preview"]] == [
+        SITE.replace("number 0", "number 1")
+    ], "the base is in the store"
+
+
+def noted(asked, stream, request, *more):
+    asked.append(request)
+    return stream(request, *more)
