@@ -21,7 +21,7 @@ class Scene:
             "private_key": forge.private_key,
             "projects": {"states": PROJECT},
             "poll_interval": poll_interval,
-            **settings.pop("forge", {}),
+            **settings.pop("entry", {}),
         }
         minions = minions or {"web1": {"roles": ["web"]}}
         self.rig = make_rig(minions, hook_secret="hook-secret", forges=[entry], **settings)
@@ -57,6 +57,8 @@ class Scene:
         elif method == "squash":
             git("merge", "-q", "--squash", pull.head)
             git("commit", "-q", "-m", "Squashed")
+        elif method == "rebase":
+            git("cherry-pick", pull.head)
         else:
             git("merge", "-q", "--ff-only", pull.head)
         git("push", "-q", "origin", "main")

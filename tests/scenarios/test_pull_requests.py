@@ -281,7 +281,7 @@ def test_retargeted_and_the_base_renamed(make_scene):
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("mode", ["new", "hide-and-new"])
 def test_a_new_comment_for_each_head(make_scene, mode):
-    scene = make_scene(forge={"previews": {"comment": mode}})
+    scene = make_scene(entry={"previews": {"comment": mode}})
     pull = scene.open(1)
     first = scene.wait_report(pull)
     before = first.body
