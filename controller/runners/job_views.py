@@ -73,14 +73,30 @@ def result_of(run: RunRecord, result: Mapping[str, Any] | None) -> dict[str, Any
     if run.kind in ("runner", "wheel"):
         returned = {
             "fun": function_of(run),
-            "fun_args": arguments_of(run),
+            "fun_args": [_unmarked(one) for one in arguments_of(run)],
             "jid": run.run_id,
             "user": run.user,
+            "_stamp": datetime.datetime.fromtimestamp(run.created, datetime.UTC).isoformat(),
             "return": returned,
             "success": success,
         }
     shown = {"return": returned, "retcode": 0 if success else 1, "success": success}
     return {**shown, "out": "highstate"} if states else shown
+
+
+def _unmarked(argument: Any) -> Any:
+    """An argument as an event has it: named ones without their mark."""
+    if not isinstance(argument, Mapping):
+        return argument
+    return {name: one for name, one in argument.items() if name != "__kwarg__"}
+
+
+def time_of_jid(jid: str) -> str:
+    """When a job began, by its id; empty for what is no id."""
+    try:
+        return f"{datetime.datetime.strptime(jid, '%Y%m%d%H%M%S%f'):%Y, %b %d %H:%M:%S.%f}"
+    except ValueError:
+        return ""
 
 
 def time_of(at: float) -> str:

@@ -1,8 +1,10 @@
 """Runners and wheels from the command line: values, exit codes, history, events, what outlives its asker."""
 
 import json
+import re
 import signal
 import subprocess
+from pathlib import Path
 
 from rig import SALTERN
 
@@ -107,6 +109,9 @@ def test_jobs_are_looked_up_as_in_salt(make_rig):
     (jid,) = own
     (data,) = value(rig, "jobs.lookup_jid", jid).values()
     assert (data["fun"], data["success"], data["return"]["Function"]) == ("runner.jobs.list_job", True, "test.arg")
+    asked = runner(rig, "jobs.list_job", "20200101000000000000", "--out", "json", check=False)
+    unknown = json.loads(asked.stdout)
+    assert (asked.returncode, unknown["StartTime"], unknown["Result"]) == (1, "2020, Jan 01 00:00:00.000000", {})
 
 
 def test_what_runners_know_of_minions(make_rig):
@@ -177,7 +182,7 @@ def test_trees_are_shown_from_the_live_revision(make_rig):
         lambda: runner(rig, "fileserver.envs", "--out", "json", check=False).stdout == '[\n  "base"\n]\n',
     )
     assert "top.sls" in value(rig, "fileserver.file_list")
-    assert "bin" in value(rig, "fileserver.dir_list")
+    assert value(rig, "fileserver.dir_list") == ["bin"]
     assert value(rig, "fileserver.symlink_list") == {"bin/link": "raw"}
     assert value(rig, "fileserver.update") is True
 
@@ -335,3 +340,24 @@ def test_an_execution_function_runs_on_the_controllers_machine(make_rig):
     assert value(rig, "salt.cmd", "cmd.run", "echo $((1 + 1))") == "2"
     assert value(rig, "salt.cmd", "test.arg", "1", "a=b") == {"args": [1], "kwargs": {"a": "b"}}
     assert "is not available" in runner(rig, "salt.cmd", "no.such", check=False).stderr
+
+
+def test_the_example_of_the_page_runs(make_rig):
+    page = (Path(__file__).parents[2] / "docs" / "runners.md").read_text()
+    example = re.search(r"```python\n(# states/_runners/fleet.py\n.*?)```", page, re.DOTALL)
+    rig = make_rig(minions={"web1": {}})
+    (rig.work / "states" / "_runners").mkdir()
+    (rig.work / "states" / "_runners" / "fleet.py").write_text(example[1])
+    rig.push("the example")
+    rig.wait("it to be there", lambda: runner(rig, "fleet.answering", "web*", check=False).returncode == 0)
+    assert value(rig, "fleet.answering", "web*") == {"answering": ["web1"], "down": []}
+
+
+def test_a_runner_of_the_administrator_is_not_sandboxed(make_rig, tmp_path):
+    (tmp_path / "runners").mkdir()
+    (tmp_path / "runners" / "mine_too.py").write_text(
+        "def touch(path):\n    open(path, 'w').close()\n    return __salt__['test.arg'](path)['args']\n"
+    )
+    rig = make_rig(minions={}, extension_modules=str(tmp_path))
+    assert value(rig, "mine_too.touch", str(tmp_path / "made")) == [str(tmp_path / "made")]
+    assert (tmp_path / "made").exists()

@@ -6,16 +6,17 @@ from controller.runners.context import RunnerContext
 from controller.runners.errors import ControllerCallFailed
 
 
-async def error(context: RunnerContext, name: str | None = None, message: str = "") -> None:
-    """Fail with a message.
+async def error(context: RunnerContext, name: str | None = None, message: str = "") -> dict[str, str]:
+    """Fail with a message; without a `name`, return an empty mapping.
 
     Args:
         context: of the call.
-        name: what stands before the message.
+        name: that of an error, as `ValueError`.
         message: what is said.
     """
-    said = f"{name}: {message}" if name else message
-    raise ControllerCallFailed(said or "error.error was called without a message")
+    if name is None:
+        return {}
+    raise ControllerCallFailed(f"{name}: {message}")
 
 
 FUNCTIONS = {"error": error}

@@ -80,7 +80,7 @@ async def _ask(context: RunnerContext, ask: Callable[[Files], _Value]) -> _Value
 
 def _folders(files: Files, saltenv: str) -> list[str]:
     found = {str(parent) for path in files.list("", saltenv) for parent in PurePosixPath(path).parents}
-    return sorted(found)
+    return sorted(found - {"."})
 
 
 FUNCTIONS = {

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 from controller.runners.context import RunnerContext
 from controller.runners.errors import ControllerCallFailed
-from controller.runners.job_views import MASTER, by_job, function_of, job_view, result_of, time_of
+from controller.runners.job_views import MASTER, by_job, function_of, job_view, result_of, time_of, time_of_jid
 from controller.store import RunRecord
 from minion.arguments.types import AnyValue, Ignored, Unsupported
 
@@ -79,11 +79,12 @@ async def list_job(
     context: RunnerContext, jid: str, ext_source: Source = None, display_progress: Shown = False
 ) -> dict[str, Any]:
     """One job with all that its minions returned."""
-    runs = context.ports.store.runs.of_job(str(jid))
+    runs = context.ports.store.runs.of_job(jid)
     if not runs:
-        return {"jid": str(jid), "Error": "Cannot contact returner or no job with this jid", "Result": {}}
+        error = "Cannot contact returner or no job with this jid"
+        return {"jid": jid, "Error": error, "StartTime": time_of_jid(jid), "Result": {}}
     view = job_view(runs)
-    return {"jid": str(jid), **view, "Minions": _minions(runs), "Result": _results(context, runs)}
+    return {"jid": jid, **view, "Minions": _minions(runs), "Result": _results(context, runs)}
 
 
 async def print_job(context: RunnerContext, jid: str, ext_source: Source = None) -> dict[str, Any]:
@@ -110,7 +111,7 @@ async def lookup_jid(
         missing: whether minions without a return are named.
         display_progress: accepted.
     """
-    runs = context.ports.store.runs.of_job(str(jid))
+    runs = context.ports.store.runs.of_job(jid)
     results = _results(context, runs)
     found = {minion: one["return"] for minion, one in results.items()} if returned else {}
     if missing:
@@ -121,7 +122,7 @@ async def lookup_jid(
 
 async def exit_success(context: RunnerContext, jid: str, ext_source: Source = None) -> dict[str, bool]:
     """Whether the job succeeded on each of its minions."""
-    runs = context.ports.store.runs.of_job(str(jid))
+    runs = context.ports.store.runs.of_job(jid)
     return {run.minion or MASTER: run.outcome in ("ok", "changed", "pending") for run in runs}
 
 

@@ -9,7 +9,10 @@ from controller.runners.context import RunnerContext
 
 _STREAMED = 100
 _WORDS = {
-    "us": ("foo", "bar", "baz", "qux", "quux", "quuz", "corge", "grault", "garply", "waldo", "fred", "plugh"),
+    "us": (
+        *("foo", "bar", "baz", "qux", "quux", "quuz", "corge", "grault"),
+        *("garply", "waldo", "fred", "plugh", "xyzzy", "thud"),
+    ),
     "uk": ("wibble", "wobble", "wubble", "flob"),
 }
 
@@ -24,9 +27,9 @@ async def raw_arg(context: RunnerContext, *args: Any, **kwargs: Any) -> dict[str
     return {"args": list(args), "kwargs": dict(kwargs)}
 
 
-async def metasyntactic(context: RunnerContext, locality: str = "us") -> list[str]:
-    """Words that stand for any word."""
-    return list(_WORDS.get(locality, ()))
+async def metasyntactic(context: RunnerContext, locality: str = "us") -> list[str] | None:
+    """Words that stand for any word; null for a place of which none are known."""
+    return list(_WORDS[locality]) if locality in _WORDS else None
 
 
 async def stdout_print(context: RunnerContext) -> str:

@@ -22,7 +22,9 @@ class ProcessJob(NamedTuple):
     args: tuple[Any, ...]
     kwargs: Mapping[str, Any]
     files: Files | None
-    """The tree whose runner it is; None: an execution function of this machine."""
+    """The tree whose runner it is."""
+    folders: tuple[str, ...]
+    """Folders of the administrator whose runner it is; neither these nor a tree: an execution function."""
     opts: Mapping[str, Any]
     jid: str
     user: str

@@ -7,8 +7,10 @@ import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
+from controller.adapters.admin_modules import FolderStore
 from controller.compilation.sandbox_policy import sandbox_policy_of
 from controller.compilation.workers.settings import WorkerSettings
 from controller.config.limits import RunnerLimits
@@ -40,20 +42,27 @@ class RunnerProcesses:
     async def runner_of_tree(
         self, context: RunnerContext, fun: str, args: Sequence[Any], kwargs: Mapping[str, Any]
     ) -> Any:
-        """What a runner of the live tree returns; ControllerCallFailed when it fails or may not be run."""
+        """What a runner of the administrator or of the live tree returns.
+
+        ControllerCallFailed when it fails or may not be run.
+        """
+        if fun.partition(".")[0] in await asyncio.to_thread(_runners_in, self._folders):
+            job = self._job(context, fun, args, kwargs)._replace(folders=self._folders)
+            return await self._process(sandboxed=False).run(context, job)
         files = self._files()
         if not self.settings.language.opts.get("allow_py_renderer", True) or files is None:
             raise ControllerCallFailed(
                 f"_runners/{fun.partition('.')[0]}.py is Python of the tree, which is switched off; "
                 "see the option allow_py_renderer"
             )
-        return await self._process(sandboxed=True).run(context, self._job(context, fun, args, kwargs, files))
+        job = self._job(context, fun, args, kwargs)._replace(files=files)
+        return await self._process(sandboxed=True).run(context, job)
 
     async def execution_function(
         self, context: RunnerContext, fun: str, args: Sequence[Any], kwargs: Mapping[str, Any]
     ) -> Any:
         """What an execution function returns on this machine, as the controller's user."""
-        return await self._process(sandboxed=False).run(context, self._job(context, fun, args, kwargs, None))
+        return await self._process(sandboxed=False).run(context, self._job(context, fun, args, kwargs))
 
     async def documentation_of_tree(self, context: RunnerContext) -> dict[str, str]:
         """What the runners of the live tree take and do, by full name; nothing where they may not be run."""
@@ -63,8 +72,8 @@ class RunnerProcesses:
         return found
 
     async def has_runner(self, module: str) -> bool:
-        """Whether the live tree brings this runner."""
-        return module in await self._runners()
+        """Whether the administrator or the live tree brings this runner."""
+        return module in await self._runners() or module in await asyncio.to_thread(_runners_in, self._folders)
 
     async def _runners(self) -> frozenset[str]:
         """Names of the runners of the live tree."""
@@ -75,17 +84,22 @@ class RunnerProcesses:
             self._listed = (trees.revision.digest, await asyncio.to_thread(_runners_of, trees.files))
         return self._listed[1]
 
+    @property
+    def _folders(self) -> tuple[str, ...]:
+        """Of the administrator's modules."""
+        ports = self.settings.ports
+        return tuple(folder for folder in (ports.extension_modules, *ports.module_dirs) if folder)
+
     def _files(self) -> Files | None:
         return self.live.trees.files if self.live.trees is not None else None
 
-    def _job(
-        self, context: RunnerContext, fun: str, args: Sequence[Any], kwargs: Mapping[str, Any], files: Files | None
-    ) -> ProcessJob:
+    def _job(self, context: RunnerContext, fun: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> ProcessJob:
         return ProcessJob(
             fun=fun,
             args=tuple(args),
             kwargs=dict(kwargs),
-            files=files,
+            files=None,
+            folders=(),
             opts=option_values(self.settings),
             jid=context.jid,
             user=context.user,
@@ -113,6 +127,11 @@ async def _ask(context: RunnerContext, fun: str, args: Sequence[Any], kwargs: Ma
         raise UnknownControllerFunction("salt.cmd runs in the process of the runner")
     bound = registry.bind("runner", fun, args, kwargs)
     return await bound.function(context, *bound.args, **bound.kwargs)
+
+
+def _runners_in(folders: Sequence[str]) -> frozenset[str]:
+    """Names of the runners in folders of the administrator."""
+    return frozenset(FolderStore([Path(one) for one in folders]).index().get("runners", ()))
 
 
 def _runners_of(files: Files) -> frozenset[str]:

@@ -1,4 +1,4 @@
-"""The process of one call: a runner of the tree with Salt's dunders, or an execution function. Started by `process`.
+"""The process of one call: a runner that is not ours, with Salt's dunders, or an execution function. See `process`.
 
 A runner of the tree runs where Python of the tree may (`allow_py_renderer`), in the sandbox of compiles, so that it
 reads the trees and nothing else unless `compile_grants` says so. `__salt__` has runners: those of the tree, and the
@@ -14,10 +14,12 @@ import re
 import socket
 import sys
 from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from controller.adapters.admin_modules import FolderStore
 from controller.compilation.workers.channel import WorkerChannel
 from controller.compilation.workers.entry import begin
 from controller.compilation.workers.settings import WorkerSettings
@@ -27,9 +29,9 @@ from extmods.dunders import ModuleScope
 from extmods.loader import UserModules
 from extmods.plain_data import plain
 from extmods.plugins import Plugins
-from extmods.ports import ImportableFunctions
+from extmods.ports import ImportableFunctions, ModuleSources
 from highstate.ports import SourceFailed
-from highstate.types import Files, Minion, Value
+from highstate.types import Minion, Value
 from minion.execution.context import Context
 from minion.execution.errors import CallFailed
 from minion.execution.loader import Modules
@@ -131,8 +133,12 @@ class _RunnerHost:
         return ModuleScope(minion_id=_NAME, opts=opts, grains={}, pillar={}, functions=functions)
 
 
-def _runner_of_tree(job: ProcessJob, files: Files, controller: _Controller) -> Any:
-    host, minion, store = _RunnerHost(job, controller), Minion(id=_NAME), TreeModules(files, "base")
+def _store(job: ProcessJob) -> ModuleSources:
+    return TreeModules(job.files, "base") if job.files is not None else FolderStore([Path(one) for one in job.folders])
+
+
+def _runner(job: ProcessJob, controller: _Controller) -> Any:
+    host, minion, store = _RunnerHost(job, controller), Minion(id=_NAME), _store(job)
     if not job.fun:
         return _documentation(UserModules(store=store, dunders=dict, imports=host.imports, quiet=True))
     plugins = Plugins(store=store, host=host, opts=job.opts, minion=minion)
@@ -163,9 +169,9 @@ def _execution_function(fun: str, args: tuple[Any, ...], kwargs: Mapping[str, An
 
 def _run(job: ProcessJob, controller: _Controller) -> ProcessReturn:
     try:
-        if job.files is None:
+        if job.files is None and not job.folders:
             return ProcessReturn(value=_execution_function(job.fun, job.args, job.kwargs))
-        return ProcessReturn(value=_runner_of_tree(job, job.files, controller))
+        return ProcessReturn(value=_runner(job, controller))
     except (SourceFailed, CallFailed) as error:
         said = str(error) or type(error).__name__
         return ProcessReturn(error=said + (_GRANTS if job.files is not None and _REFUSED.search(said) else ""))
