@@ -27,9 +27,9 @@ from controller.runners.errors import ControllerCallFailed, UnknownControllerFun
 from controller.runners.listener import Listener
 from controller.runners.outcome import ControllerOutcome, outcome_of
 from controller.runners.registry import FunctionKind
-from controller.runners.storable import storable
 from controller.store import RunRecord, StoreError
 from options.limits import CountRefusal
+from reactors.storable import storable
 
 log = structlog.get_logger("saltern.runners")
 

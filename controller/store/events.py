@@ -14,6 +14,7 @@ from controller.store.rows import chunks
 from controller.store.schema import events
 from reactors.events import KEY_REQUEST, Event
 from reactors.fair_share import fair_share
+from reactors.storable import storable
 
 _ROOM = 8
 """`prune` makes room for one event in so many."""
@@ -142,7 +143,7 @@ def _oldest_of(owner: str) -> Select[tuple[int]]:
 
 
 def _values(event: Event) -> dict[str, Any]:
-    data = msgspec.msgpack.encode(dict(event.data))
+    data = _packed(event)
     return {
         "id": event.id,
         "tag": event.tag[:255],
@@ -152,6 +153,18 @@ def _values(event: Event) -> dict[str, Any]:
         "minion": event.minion[:255],
         "data": data if len(data) <= _MOST_BYTES else msgspec.msgpack.encode({}),
     }
+
+
+def _packed(event: Event) -> bytes:
+    """The data of an event; what the store cannot hold stands in it as text. One event must not keep out the others."""
+    try:
+        return msgspec.msgpack.encode(dict(event.data))
+    except (OverflowError, TypeError, ValueError, RecursionError):
+        pass
+    try:
+        return msgspec.msgpack.encode(storable(dict(event.data)))
+    except (OverflowError, TypeError, ValueError, RecursionError):
+        return msgspec.msgpack.encode({})
 
 
 def _event(row: Row[Any]) -> Event:

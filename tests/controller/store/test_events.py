@@ -76,3 +76,20 @@ def test_events_are_counted_once_in_a_while(events, monkeypatch):
         events.prune(before=0.0, most=800)
     assert 30 <= len(counted) <= 35
     assert [events.get(3000), events.get(4000).id] == [None, 4000]
+
+
+@pytest.mark.parametrize(
+    ("value", "kept"),
+    [(2**70, str(2**70)), ("\ud800", "\\ud800"), ({1: [2**64]}, {1: [str(2**64)]}), (object, "<class 'object'>")],
+)
+def test_data_that_no_store_can_hold_stands_as_text(events, value, kept):
+    events.add([event(1, value=value), event(2)])
+    assert events.get(1).data == {"id": "web1", "value": kept}
+    assert events.get(2) is not None
+
+
+def test_data_that_holds_itself_is_left_out(events):
+    ring = []
+    ring.append(ring)
+    events.add([event(1, value=ring)])
+    assert events.get(1).data == {}

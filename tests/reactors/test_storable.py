@@ -1,7 +1,7 @@
 import msgspec
 import pytest
 
-from controller.runners.storable import storable
+from reactors.storable import storable
 
 
 @pytest.mark.parametrize(
