@@ -129,7 +129,7 @@ def merge_plan(minion: str, side: BaseSide, base: tuple[str, Desired] | None, he
     keys = shown.run
     runs = bool(keys) or side.is_released(minion)
     if side.live and applied.pending and runs and (held := _applied(side, applied)) is not None:
-        keys = plan(held, head[1]).run  # what is pending runs with it
+        keys = plan(held, head[1], links=shown.links).run  # what is pending runs with it
     return MergePlan(shown=shown, old=old, old_digest=digest, keys=keys)
 
 

@@ -27,7 +27,7 @@ from controller.preview.resources import resources_of, without_texts
 from controller.preview.service_acts import ServiceAct, service_acts
 from controller.preview.timing import alters_grains
 from controller.reconcile.emptied import emptied_warning
-from controller.reconcile.plan import ChangeKind, followers
+from controller.reconcile.plan import ChangeKind, followers, followers_among
 from controller.reconcile.source_differences import SourceDifferences
 from controller.schema.reports import ResourceChange
 from highstate.desired import Desired
@@ -230,7 +230,7 @@ class Comparer:
         resources = resources_of(
             changes, self.redactor.of(minion), sources.between(merge.old, new), self.limits.minion_change_bytes
         )
-        doubts = doubts_of_plan({key: new.chunks[key] for key in keys}, lambda: followers(new.chunks, keys))
+        doubts = doubts_of_plan({key: new.chunks[key] for key in keys}, lambda: _following(merge, new, keys))
         keys_shown = [each.key for each in changes.changes[: len(resources)]]
         found.added.append(minion)
         found.changes[minion] = with_doubts(resources, keys_shown, doubts)
@@ -299,6 +299,11 @@ class Comparer:
 def _digest_and_size(resources: tuple[ResourceChange, ...]) -> tuple[bytes, int]:
     packed = msgspec.msgpack.encode(resources)
     return hashlib.blake2b(packed, digest_size=16).digest(), len(packed)
+
+
+def _following(merge: MergePlan, new: Desired, keys: Collection[str]) -> Mapping[str, tuple[str, ...]]:
+    links = merge.shown.links
+    return followers_among(links, keys) if links else followers(new.chunks, keys)
 
 
 def _base_of(merge: MergePlan) -> dict[str, Any]:

@@ -16,8 +16,8 @@ Called by the loop (which chunks to run), by `saltern diff` and by previews (wha
 from __future__ import annotations
 
 import enum
-from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from controller.reconcile.inputs import collected, gatherers, gathers, used, writers
 from highstate.desired import Desired
@@ -33,7 +33,7 @@ _TRIGGERS |= {"listen", "prereq", "uses", "collects"}
 
 
 @dataclass(frozen=True, slots=True)
-class _Link:
+class Link:
     """A requisite: `source` has it, `target` is what it names.
 
     Two kinds are no requisites. `uses`: `source` reads what `target` makes (`controller.reconcile.inputs`). `collects`:
@@ -90,6 +90,8 @@ class PushPlan:
     changes: tuple[ChunkChange, ...] = ()
     run: tuple[str, ...] = ()
     """Keys to run, in order: added, changed, content, re-triggered and their requirements."""
+    links: Sequence[Link] = field(default=(), repr=False, compare=False)
+    """Of the new document; none when nothing is touched."""
 
     @property
     def empty(self) -> bool:
@@ -97,12 +99,13 @@ class PushPlan:
         return not self.changes
 
 
-def plan(old: Desired | None, new: Desired) -> PushPlan:
+def plan(old: Desired | None, new: Desired, *, links: Sequence[Link] = ()) -> PushPlan:
     """The difference between what was applied and what is desired.
 
     Args:
         old: what was applied; None for a minion to which nothing was applied yet.
         new: what is desired.
+        links: those of another plan to `new`, so that they need not be found again.
     """
     before = _by_identity(old.chunks) if old else {}
     after = _by_identity(new.chunks)
@@ -118,11 +121,11 @@ def plan(old: Desired | None, new: Desired) -> PushPlan:
     ]
     if not changes and not removed:
         return PushPlan()
-    links = list(_links(new.chunks))
+    links = links or tuple(_links(new.chunks))
     changes |= _retriggered(changes, links, new.chunks)
     changes |= _without_text_of(removed, changes, new.chunks)
     shown = [changes[key] for key in new.chunks if key in changes]
-    return PushPlan(changes=(*shown, *removed), run=_closure(changes, links, new.chunks))
+    return PushPlan(changes=(*shown, *removed), run=_closure(changes, links, new.chunks), links=links)
 
 
 def _by_identity(chunks: Mapping[str, Chunk]) -> dict[tuple[str, str, str, int], str]:
@@ -167,20 +170,20 @@ def own_arguments(chunk: Chunk) -> dict[str, Value]:
     }
 
 
-def _links(chunks: Mapping[str, Chunk]) -> Iterator[_Link]:
+def _links(chunks: Mapping[str, Chunk]) -> Iterator[Link]:
     index = Index(chunks)
     for key, chunk in chunks.items():
         # Each chunk is asked for twenty kinds, and few have one.
         for kind in [kind for kind in _LINKS if kind in chunk.arguments]:
             for item in items(chunk, kind):
                 for target in index.find(item, key):
-                    yield _Link(kind, key, target)
+                    yield Link(kind, key, target)
     written, gathered = writers(chunks), gatherers(chunks)
     for key, chunk in chunks.items():
         for target in collected(chunk, gathered):
-            yield _Link("collects", key, target)
+            yield Link("collects", key, target)
         for target in used(key, chunk, written):
-            yield _Link("uses", key, target)
+            yield Link("uses", key, target)
 
 
 def _without_text_of(
@@ -196,7 +199,7 @@ def _without_text_of(
 
 
 def _retriggered(
-    changes: Mapping[str, ChunkChange], links: Iterable[_Link], chunks: Mapping[str, Chunk]
+    changes: Mapping[str, ChunkChange], links: Iterable[Link], chunks: Mapping[str, Chunk]
 ) -> dict[str, ChunkChange]:
     """Chunks that are themselves equal, but listen to a touched one; transitively, as a trigger is itself a change."""
     listeners: dict[str, list[str]] = {}
@@ -225,14 +228,19 @@ def with_needs(keys: Iterable[str], desired: Desired) -> tuple[str, ...]:
 
 def followers(chunks: Mapping[str, Chunk], keys: Collection[str]) -> dict[str, tuple[str, ...]]:
     """Key -> keys of the chunks that have a requisite on it or read what it writes, among `keys`."""
+    return followers_among(_links(chunks), keys)
+
+
+def followers_among(links: Iterable[Link], keys: Collection[str]) -> dict[str, tuple[str, ...]]:
+    """The same, by the links of a plan."""
     among, found = set(keys), dict[str, dict[str, None]]()
-    for link in _links(chunks):
+    for link in links:
         if link.source in among and link.target in among and link.source != link.target:
             found.setdefault(link.target, {})[link.source] = None
     return {key: tuple(some) for key, some in found.items()}
 
 
-def _closure(changes: Iterable[str], links: Iterable[_Link], chunks: Mapping[str, Chunk]) -> tuple[str, ...]:
+def _closure(changes: Iterable[str], links: Iterable[Link], chunks: Mapping[str, Chunk]) -> tuple[str, ...]:
     """The touched chunks and all that they need before them, in running order."""
     needs: dict[str, list[str]] = {}
     for link in links:
