@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -50,6 +50,7 @@ class ReactorSettings:
     """What is configured, and what templates see of the controller's machine."""
 
     reactors: ReactorMap
+    """Of the controller's file."""
     language: CompileOptions
     limits: ReactorLimits
     grains: Callable[[], Mapping[str, Any]]
@@ -69,11 +70,19 @@ class Reactor:
     ids: Jids
     metrics: Metrics
     clock: Callable[[], float]
+    _of_tree: ReactorMap = field(default_factory=ReactorMap)
+    _all: ReactorMap | None = None
+
+    def _reactors(self) -> ReactorMap:
+        """Those of the controller's file, then those of the live tree, which change with it."""
+        of_tree = self.live.policy.reactor
+        if self._all is None or of_tree is not self._of_tree:
+            self._of_tree = of_tree
+            self._all = ReactorMap((*self.settings.reactors.entries, *of_tree.entries))
+        return self._all
 
     async def run(self) -> None:
         """Answer events until cancelled."""
-        if not self.settings.reactors.entries:
-            return
         limits = self.settings.limits
         with self.bus.subscribe_to(
             self._is_answered,
@@ -95,10 +104,10 @@ class Reactor:
     def _is_answered(self, event: Event) -> bool:
         """Asked about every event of the bus."""
         self.guard.follow(event)
-        return not event.tag.startswith(OWN_TAGS) and bool(self.settings.reactors.matching(event.tag))
+        return not event.tag.startswith(OWN_TAGS) and bool(self._reactors().matching(event.tag))
 
     async def _answer(self, event: Event) -> None:
-        entries = self._allowed(event, self.settings.reactors.matching(event.tag))
+        entries = self._allowed(event, self._reactors().matching(event.tag))
         if not entries:
             return
         began = self.clock()

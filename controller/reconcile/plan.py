@@ -33,7 +33,7 @@ _TRIGGERS |= {"listen", "prereq", "uses", "collects"}
 
 
 @dataclass(frozen=True, slots=True)
-class Link:
+class StateLink:
     """A requisite: `source` has it, `target` is what it names.
 
     Two kinds are no requisites. `uses`: `source` reads what `target` makes (`controller.reconcile.inputs`). `collects`:
@@ -90,7 +90,7 @@ class PushPlan:
     changes: tuple[ChunkChange, ...] = ()
     run: tuple[str, ...] = ()
     """Keys to run, in order: added, changed, content, re-triggered and their requirements."""
-    links: Sequence[Link] = field(default=(), repr=False, compare=False)
+    links: Sequence[StateLink] = field(default=(), repr=False, compare=False)
     """Of the new document; none when nothing is touched."""
 
     @property
@@ -99,7 +99,7 @@ class PushPlan:
         return not self.changes
 
 
-def plan(old: Desired | None, new: Desired, *, links: Sequence[Link] = ()) -> PushPlan:
+def plan(old: Desired | None, new: Desired, *, links: Sequence[StateLink] = ()) -> PushPlan:
     """The difference between what was applied and what is desired.
 
     Args:
@@ -170,20 +170,20 @@ def own_arguments(chunk: Chunk) -> dict[str, Value]:
     }
 
 
-def _links(chunks: Mapping[str, Chunk]) -> Iterator[Link]:
+def _links(chunks: Mapping[str, Chunk]) -> Iterator[StateLink]:
     index = Index(chunks)
     for key, chunk in chunks.items():
         # Each chunk is asked for twenty kinds, and few have one.
         for kind in [kind for kind in _LINKS if kind in chunk.arguments]:
             for item in items(chunk, kind):
                 for target in index.find(item, key):
-                    yield Link(kind, key, target)
+                    yield StateLink(kind, key, target)
     written, gathered = writers(chunks), gatherers(chunks)
     for key, chunk in chunks.items():
         for target in collected(chunk, gathered):
-            yield Link("collects", key, target)
+            yield StateLink("collects", key, target)
         for target in used(key, chunk, written):
-            yield Link("uses", key, target)
+            yield StateLink("uses", key, target)
 
 
 def _without_text_of(
@@ -199,7 +199,7 @@ def _without_text_of(
 
 
 def _retriggered(
-    changes: Mapping[str, ChunkChange], links: Iterable[Link], chunks: Mapping[str, Chunk]
+    changes: Mapping[str, ChunkChange], links: Iterable[StateLink], chunks: Mapping[str, Chunk]
 ) -> dict[str, ChunkChange]:
     """Chunks that are themselves equal, but listen to a touched one; transitively, as a trigger is itself a change."""
     listeners: dict[str, list[str]] = {}
@@ -231,7 +231,7 @@ def followers(chunks: Mapping[str, Chunk], keys: Collection[str]) -> dict[str, t
     return followers_among(_links(chunks), keys)
 
 
-def followers_among(links: Iterable[Link], keys: Collection[str]) -> dict[str, tuple[str, ...]]:
+def followers_among(links: Iterable[StateLink], keys: Collection[str]) -> dict[str, tuple[str, ...]]:
     """The same, by the links of a plan."""
     among, found = set(keys), dict[str, dict[str, None]]()
     for link in links:
@@ -240,7 +240,7 @@ def followers_among(links: Iterable[Link], keys: Collection[str]) -> dict[str, t
     return {key: tuple(some) for key, some in found.items()}
 
 
-def _closure(changes: Iterable[str], links: Iterable[Link], chunks: Mapping[str, Chunk]) -> tuple[str, ...]:
+def _closure(changes: Iterable[str], links: Iterable[StateLink], chunks: Mapping[str, Chunk]) -> tuple[str, ...]:
     """The touched chunks and all that they need before them, in running order."""
     needs: dict[str, list[str]] = {}
     for link in links:

@@ -12,6 +12,8 @@
     missing_source: refuse # or fail_state: a source that is not in the tree fails its own state alone
     previews:              # what previews of pull requests check, and what may be done there; see PreviewPolicy
       live: 2
+    reactor:               # which SLS of the tree answer which events, beside those of the controller's file
+    - 'salt/minion/*/start': [salt://reactor/start.sls]
 
 Called by the loop for each new revision. A policy that cannot be read is a problem of the revision, never a default:
 a typing error must not turn `manual` into `auto`.
@@ -28,7 +30,9 @@ import yaml
 
 from highstate.compile_options import MissingSource
 from highstate.types import Files, Pos, Problem, Stage
+from options.document import Fault, parse_document
 from options.near_names import did_you_mean
+from reactors.rules.reactor_map import ReactorMap, read_reactor_map
 from reactors.schedule import parse_schedule
 
 POLICY_FILE = "saltern.yaml"
@@ -123,6 +127,8 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     missing_source: MissingSource = "refuse"
     """What a salt:// source that is not in the tree does: the minion's compile fails, or the state does there."""
     previews: PreviewPolicy = PreviewPolicy()
+    reactor: ReactorMap = ReactorMap()
+    """Which SLS of the tree answer which events."""
 
 
 _SECTIONS: dict[str, type[msgspec.Struct]] = {"drift": DriftPolicy, "previews": PreviewPolicy}
@@ -152,7 +158,12 @@ def read_policy(files: Files) -> Policy:
         excerpt = mark.get_snippet(indent=2) or "" if mark else ""
         raise _invalid(f"no YAML: {getattr(error, 'problem', None) or error}", line=line, excerpt=excerpt) from error
     try:
-        policy = msgspec.convert(_with_seconds(data), Policy)
+        given = _with_seconds(data)
+        reactor = ReactorMap()
+        if isinstance(given, dict) and "reactor" in given:
+            reactor = _reactor(text, files)
+            del given["reactor"]
+        policy = msgspec.structs.replace(msgspec.convert(given, Policy), reactor=reactor)
         policy.drift.schedule()
         policy.previews.canaries_of(1)
         return policy
@@ -161,6 +172,24 @@ def read_policy(files: Files) -> Policy:
         line = _line_of(text, path)
         excerpt = f"  {line} | {text.splitlines()[line - 1]}" if line else ""
         raise _invalid(str(error), line=line, excerpt=excerpt, hint=_values_of(path) or _near(data)) from error
+
+
+def _reactor(text: str, files: Files) -> ReactorMap:
+    """The reactors of a tree: each SLS must be in it. PolicyInvalid when they cannot be used."""
+    faults: list[Fault] = []
+    found = read_reactor_map(parse_document(text, POLICY_FILE).get("reactor"), faults)
+    for entry in found.entries:
+        for sls in entry.sls:
+            path, _, saltenv = sls.removeprefix("salt://").partition("?saltenv=")
+            if not sls.startswith("salt://"):
+                faults.append(Fault(entry.place, f"reactor: {sls!r} is no file of the tree", "write salt://PATH"))
+            elif files.oid(path, saltenv or "base") is None:
+                faults.append(Fault(entry.place, f"reactor: there is no {path} in saltenv {saltenv or 'base'}"))
+    if faults:
+        line = int(faults[0].place.rpartition(":")[2] or 0)
+        shown = f"  {line} | {text.splitlines()[line - 1]}" if line else ""
+        raise _invalid(faults[0].message, line=line, excerpt=shown, hint=faults[0].hint)
+    return found
 
 
 def _path_of(message: str) -> tuple[str, ...]:
@@ -230,7 +259,7 @@ def parse_seconds(value: Any) -> float:
 def _near(data: Any) -> str:
     """The known key that a mistyped one is close to."""
     if not isinstance(data, dict):
-        return "write a mapping: apply, push, verify, drift, previews"
+        return "write a mapping: apply, push, verify, drift, previews, reactor"
     pairs: list[tuple[Any, type[msgspec.Struct]]] = [(key, Policy) for key in data]
     for name, struct in _SECTIONS.items():
         section = data.get(name)

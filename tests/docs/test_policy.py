@@ -35,6 +35,9 @@ def test_every_key_and_default(pages, rows, coded):
     assert set(table) == set(plain)
     for key, row in table.items():
         default = row[2].strip("`").replace("(empty)", "")
+        if key == "reactor":
+            assert (default, Policy().reactor.entries) == ("", ())
+            continue
         wanted = parse_seconds(default) if row[1] == "time" else VALUES.get(default, default)
         assert plain[key] == wanted, key
         for value in coded(row[1]):

@@ -111,3 +111,24 @@ def test_reactions_that_set_each_other_off_are_stopped_and_named(make_rig, tmp_p
     rig.wait("the end of the loop", lambda: "reactor stopped" in rig.log("controller", 1000))
     assert "reactions set each other off: custom/*" in rig.log("controller", 1000)
     assert len(reactions(rig)) == 4
+
+
+def test_reactors_of_the_tree_go_live_with_their_revision(make_rig):
+    rig = make_rig(minions={"web1": {}})
+    states = rig.work / "states"
+    (states / "reactor").mkdir()
+    (states / "reactor/answer.sls").write_text("a:\n  local.test.arg:\n  - tgt: web1\n  - arg: [{{ tag }}]\n")
+    policy = (states / "saltern.yaml").read_text() if (states / "saltern.yaml").exists() else ""
+    (states / "saltern.yaml").write_text(policy + "\nreactor:\n- 'custom/*': [salt://reactor/answer.sls]\n")
+    rig.saltern("run", "web1", "event.send", "custom/before")
+    rig.wait_applied(rig.push("reactors"))
+    rig.saltern("run", "web1", "event.send", "custom/after")
+    rig.wait("the reaction", lambda: ended(rig, tag="custom/after"))
+    assert not ended(rig, tag="custom/before")
+
+    (states / "saltern.yaml").write_text(policy + "\nreactor:\n- 'custom/*': [salt://reactor/nosuch.sls]\n")
+    rig.push("a typing error")
+    rig.wait("the refusal", lambda: "there is no reactor/nosuch.sls" in rig.log("controller", 1000))
+    rig.saltern("run", "web1", "event.send", "custom/still")
+    rig.wait("the reaction", lambda: ended(rig, tag="custom/still"))
+    assert ended(rig, tag="custom/still")[0]["outcome"] == "ok"

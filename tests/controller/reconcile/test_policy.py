@@ -114,3 +114,32 @@ def test_every_error_names_its_line(text, line):
     problem = caught.value.problem
     assert problem.pos.line == line
     assert text.splitlines()[line - 1].strip() in problem.excerpt
+
+
+TREE = {"reactor/start.sls": b"", "top.sls": b""}
+
+
+def reactors_of(text):
+    return read_policy(MemoryFiles({"base": {**TREE, "saltern.yaml": text.encode()}})).reactor
+
+
+def test_reactors_of_the_tree():
+    found = reactors_of("reactor:\n- 'salt/minion/*/start': [salt://reactor/start.sls]\n")
+    assert [entry.sls for entry in found.matching("salt/minion/web1/start")] == [("salt://reactor/start.sls",)]
+    assert found.entries[0].place == "saltern.yaml:2"
+    assert reactors_of("reactor: []").entries == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "message", "line"),
+    [
+        ("apply: auto\nreactor:\n- a: [salt://nosuch.sls]\n", "there is no nosuch.sls in saltenv base", 3),
+        ("reactor:\n- a: [/srv/x.sls]\n", "'/srv/x.sls' is no file of the tree", 2),
+        ("reactor: 5\n", "reactor must be a list of tags", 1),
+    ],
+)
+def test_reactors_that_cannot_be_used_refuse_the_revision(text, message, line):
+    with pytest.raises(PolicyInvalid) as caught:
+        reactors_of(text)
+    assert message in caught.value.problem.message
+    assert caught.value.problem.pos.line == line
