@@ -26,6 +26,12 @@ SHORTEST = 5
 every `yes` would hide more of what happened than of the secret."""
 _SHORTEST_LINE = 8
 """Characters of one line of a longer secret: a diff shows single lines of a private key."""
+_SECRET_NAME = re.compile(
+    r"passw|passphrase|secret|token|credential|(?:private|api|access|auth)[-_]?key|(?:^|[-_:])(?:pwd|psk)(?:$|[-_:])",
+    re.IGNORECASE,
+)
+"""In the names of arguments and keys."""
+_MASKED = re.compile(r"<secret(?: [0-9a-f]{8})?>")
 _FRAME = re.compile(r"-----(BEGIN|END) [A-Z ]+-----\Z")
 _PLACE = "\ue000{}\ue001"
 """Stands for a secret while others are looked for, so that no fingerprint is taken for one."""
@@ -52,10 +58,12 @@ class Redaction:
 
     Args:
         known: secret -> fingerprint.
+        key: of fingerprints of what only its name says is secret; without one these have none.
     """
 
-    def __init__(self, known: Mapping[str, str]) -> None:
+    def __init__(self, known: Mapping[str, str], key: bytes = b"") -> None:
         self._known = known
+        self._key = key
         self._marks: list[str] = []
         self._forms: list[tuple[str, int]] = []
         """Text to look for -> index of its mark; the longest first, so that a part never hides a whole."""
@@ -77,6 +85,24 @@ class Redaction:
         found = [form for form in self._forms if form[0] in whole]
         short = any(len(text) < SHORTEST and text in self._known for text in _all_texts(value))
         return self._deep(value, found) if found or short else value
+
+    def named(self, path: str, value: Value) -> Value:
+        """Plain data with a fingerprint in the place of each text or number whose name says that it is a secret.
+
+        Args:
+            path: names that lead to the value, with colons between.
+            value: after `value`.
+        """
+        if isinstance(value, Mapping):
+            return {key: self.named(f"{path}:{key}", inner) for key, inner in value.items()}
+        if isinstance(value, list | tuple):
+            return [self.named(path, inner) for inner in value]
+        if not _SECRET_NAME.search(path) or isinstance(value, bool) or not isinstance(value, str | int | float):
+            return value
+        text = str(value)
+        if not text or _MASKED.fullmatch(text):
+            return value
+        return f"<secret {fingerprint(self._key, text)}>" if self._key else "<secret>"
 
     def _deep(self, value: Value, forms: list[tuple[str, int]]) -> Value:
         if isinstance(value, str):

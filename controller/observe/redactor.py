@@ -72,7 +72,7 @@ class Redactor:
             found = self._ready.get(minion)
             if found is None:
                 known = self._store.secrets.of(minion) | self._lent.get(minion, frozenset())
-                found = self._ready[minion] = Redaction(fingerprints(self._key, known))
+                found = self._ready[minion] = Redaction(fingerprints(self._key, known), self._key)
                 while len(self._ready) > _READY:
                     self._ready.popitem(last=False)
             self._ready.move_to_end(minion)

@@ -100,7 +100,11 @@ def _fields(change: ChunkChange, redaction: Redaction) -> tuple[FieldDiff, ...]:
             return tuple(FieldDiff(field=name, old=value) for name, value in _arguments(change, redaction))
         case _:
             return tuple(
-                FieldDiff(field=path, old=_bounded(old, _LARGEST), new=_bounded(new, _LARGEST))
+                FieldDiff(
+                    field=path,
+                    old=_bounded(redaction.named(path, old), _LARGEST),
+                    new=_bounded(redaction.named(path, new), _LARGEST),
+                )
                 for each in change.fields
                 for path, old, new in leaves(each.name, redaction.value(each.old), redaction.value(each.new))
             )
@@ -110,7 +114,7 @@ def _arguments(change: ChunkChange, redaction: Redaction) -> Iterator[tuple[str,
     """Those of a state that is added or removed."""
     for name, value in own_arguments(change.chunk).items():
         if value is not None:
-            yield name, _bounded(redaction.value(value), _LARGEST_NEW)
+            yield name, _bounded(redaction.named(name, redaction.value(value)), _LARGEST_NEW)
 
 
 def _bounded(value: Any, most: int) -> Any:

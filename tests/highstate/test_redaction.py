@@ -190,3 +190,25 @@ class TestLineage:
 
     def test_most_have_none(self):
         assert self.compiled("x: {test.nop: []}", "a: plain").secrets == frozenset()
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "shown"),
+    [
+        ("password", "hunter2", "<secret {}>"),
+        ("env", [{"DB_PASSWORD": "hunter2"}, {"A": "b"}], [{"DB_PASSWORD": "<secret {}>"}, {"A": "b"}]),
+        ("context:api_key", "hunter2", "<secret {}>"),
+        ("password", "<secret 01234567>", "<secret 01234567>"),
+        ("hash_password", True, True),
+        ("password", "", ""),
+        ("source_hash", "sha256=00", "sha256=00"),
+        ("mode", "hunter2", "hunter2"),
+    ],
+)
+def test_what_its_name_says_is_secret_is_masked(path, value, shown):
+    key = b"k"
+    digits = fingerprint(key, "hunter2")
+    expected = json.loads(json.dumps(shown).replace("{}", digits))
+    assert Redaction({}, key).named(path, value) == expected
+    plain = json.loads(json.dumps(shown).replace(" {}", ""))
+    assert Redaction({}).named(path, value) == plain

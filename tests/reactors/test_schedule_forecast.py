@@ -47,8 +47,8 @@ def test_a_range_may_go_over_midnight():
 def test_an_inverted_range_keeps_a_job_away():
     assert runs(3, a={"hours": 1, "range": {"start": "12:30", "end": "14:15", "invert": True}}) == [
         "a 22 12:00:00",
-        "a 22 15:00:00",
-        "a 22 16:00:00",
+        "a 22 14:15:01",
+        "a 22 15:15:01",
     ]
 
 

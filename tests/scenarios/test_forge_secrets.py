@@ -14,9 +14,10 @@ import gnupg
 import pytest
 from forges.all_forges import FAKES, settings_of
 from forges.server import Reply
+from git_servers import PASSWORD, USER, serving
 
 PROJECT = "Org/states"
-HOOK, TOKEN, URL, OLD, NEW = "hook-canary-1", "token-canary-2", "url-canary-3", "pillar-canary-4", "pillar-canary-5"
+HOOK, TOKEN, URL, OLD, NEW = "hook-canary-1", "token-canary-2", PASSWORD, "pillar-canary-4", "pillar-canary-5"
 STATES = """
 db:
   file.managed:
@@ -55,7 +56,18 @@ class Secretive:
         (work / "states" / "top.sls").write_text("base:\n  '*': [db]\n")
 
     def restart(self):
-        """With the forges, and a remote whose address has a password and that nobody answers."""
+        """With the forges, and a remote whose address has a password and that nobody answers any more."""
+        rig = self.rig
+        bare = rig.directory / "served" / "x.git"
+        rig.git("clone", "-q", "--bare", str(rig.remote), str(bare))
+        with serving(bare.parent) as port:
+            self.configure(f"http://{USER}:{PASSWORD}@127.0.0.1:{port}/x.git")
+            rig.stop("controller")
+            rig.start_controller()
+            rig.wait("both remotes", lambda: [bool(each["commit"]) for each in rig.remotes()] == [True, True])
+        self.token.hook = self.app.hook = rig.http + "/hook"
+
+    def configure(self, url):
         rig = self.rig
         (rig.directory / "token").write_text(TOKEN)
         (rig.directory / "app.pem").write_text(self.app.private_key)
@@ -68,7 +80,7 @@ class Secretive:
             "private_key": {"file": f"{rig.directory}/app.pem"},
         }
         own = {str(rig.remote): [{"name": "states"}, {"root": "states"}, {"base": "main"}]}
-        away = {f"https://user:{URL}@127.0.0.1:1/x.git": [{"name": "away"}]}
+        away = {url: [{"name": "away"}, {"base": "main"}, {"insecure_auth": True}]}
         rig.configure(
             public_url=rig.http,
             gitfs_remotes=[own, away],
@@ -77,9 +89,6 @@ class Secretive:
                 {"name": "far", **far, "projects": {"away": PROJECT}, "poll_interval": 1},
             ],
         )
-        rig.stop("controller")
-        rig.start_controller()
-        self.token.hook = self.app.hook = rig.http + "/hook"
 
     def open(self, number, password, states):
         git, branch = self.rig.git, f"topic{number}"

@@ -214,6 +214,7 @@ def test_what_a_pillar_read_is_told_to_the_caller():
         compile_pillar(RenderContext(minion=MINION, files=files, memo=memo, reads=outer))
         assert list(outer.reads) == [
             ("file", "base", "top.sls"),
+            ("saltenv", "base"),
             ("id", "glob", "*"),
             ("file", "base", "one.sls"),
             ("peek", "grains", ("os",)),

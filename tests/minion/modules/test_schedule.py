@@ -85,7 +85,7 @@ def test_it_is_changed_and_removed(modules, tmp_path):
         ({"function": "test.ping", "job_kwargs": [], "seconds": 1}, "job_kwargs is not a dict"),
         ({"function": "test.ping", "cron": "61 * * * *"}, "cannot be followed: cron '61 * * * *'"),
         ({"function": "test.ping", "when": "noonish"}, "'noonish' is no time"),
-        ({"function": "test.ping", "seconds": 1, "range": {"start": "5pm", "end": "8am"}}, "later than its start"),
+        ({"function": "test.ping", "seconds": 1, "range": {"start": "8am", "end": "8am"}}, "later than its start"),
         ({"function": "test.ping"}, "it says no time"),
         ({"seconds": 1}, "function is required"),
     ],
