@@ -183,7 +183,10 @@ def live(forges: AllForges) -> None:
         one.asked = one.fake.model.comment(one.pull, "max", "/saltern help")
     forges.wait("an answer", lambda one: one.has_report(2) and "/saltern preview" in one.ours()[1].body)
     forges.wait("a reaction", lambda one: one.asked.given or not one.fake.has_reactions)
-    forges.each(lambda one: one.merge())
+    for one in forges.of.values():  # one after the other: what is applied together is told as other than previewed
+        one.merge()
+        file = forges.rig.root("web1") / one.name
+        forges.rig.wait(f"{one.name} to be applied", lambda file=file: file.read_text() == "number 2\n")
     forges.wait("what happened after the merge", lambda one: "After the merge of" in one.ours()[0].body)
     for one in forges.of.values():
         assert "| 1 | 1 | 0 | 0 | 0 |" in one.ours()[0].body, one.name
