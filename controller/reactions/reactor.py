@@ -38,6 +38,8 @@ from reactors.rules.reactor_map import ReactorEntry, ReactorMap, sls_of
 log = structlog.get_logger("saltern.reactor")
 
 OWN_TAGS = "saltern/reaction/"
+_LIMITS = {"stream-events": "waiting-events", "stream-bytes": "waiting-bytes"}
+"""What the bus calls the limits of a subscription -> what they are called here."""
 _NO_TREE = MemoryFiles({"base": {}})
 _MOST_TEXTS = 20
 """Errors and warnings of a firing in its event."""
@@ -96,10 +98,22 @@ class Reactor:
                     self.bus.publish(f"{OWN_TAGS}shed", data)
                     log.warning("events dropped that reactors would have answered", dropped=data["dropped"])
                     dropped = subscription.dropped
-                await self._answer(event)
+                try:
+                    await self._answer(event)
+                except (
+                    Exception
+                ) as error:  # the border of one event: a full disk or a broken tree ends no other reaction
+                    self._failed(event, error)
+
+    def _failed(self, event: Event, error: Exception) -> None:
+        """Say that an event was not answered, or not wholly."""
+        self.metrics.reaction_ended("failed")
+        log.error("reactor: an event was not answered", tag=event.tag, exc_info=error)
+        data = {"id": event.minion, "event": event.id, "tag": event.tag, "error": f"{type(error).__name__}: {error}"}
+        self.bus.publish(f"{OWN_TAGS}error", data, cause=event.id)
 
     def _shed(self, limit: str) -> None:
-        self.metrics.limit_refused("reactor", limit)
+        self.metrics.limit_refused("reactor", _LIMITS.get(limit, limit))
 
     def _is_answered(self, event: Event) -> bool:
         """Asked about every event of the bus."""
