@@ -8,12 +8,16 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias, get_args
 
+import structlog
+
 from controller.jobs.jobs import DEADLINE, Jobs
 from controller.jobs.targets import Targets
 from controller.schema.errors import ServiceError
 from controller.schema.requests import CallQuestion
 from controller.schema.targets import TargetExpression, TargetKind
 from reactors.rules.reaction import ReactionCall
+
+log = structlog.get_logger("saltern.reactor")
 
 USER = "Reactor"
 """Who asks for what reactions do, as in Salt."""
@@ -106,12 +110,17 @@ class ReactionActions:
         if call.batch:
             task = asyncio.create_task(self._in_batches(minions, _size(call.batch, len(minions)), question, cause))
             self.batches.add(task)
-            task.add_done_callback(self.batches.discard)
+            task.add_done_callback(self._batches_ended)
             return StartedAction(**about, jobs={})
         asked = self.jobs.start(minions, question, user=USER, cause=cause)
         self.jobs.forget(asked)
         jobs = {minion: run_id for minion, (run_id, _) in asked.items() if run_id}
         return StartedAction(**about, jobs=jobs, unreachable=[minion for minion in asked if minion not in jobs])
+
+    def _batches_ended(self, task: asyncio.Task[None]) -> None:
+        self.batches.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            log.error("reaction: not all batches were begun", exc_info=error)
 
     async def _in_batches(self, minions: Sequence[str], size: int, question: CallQuestion, cause: int) -> None:
         """Have so many minions at a time call a function; the next begin when these have answered, or time is up."""
