@@ -38,7 +38,7 @@ class LocalMinion:
         return Context(
             minion_id=self.settings.id,
             options=self.settings.options,
-            opts=salt_opts(self.settings, file_client="local" if local else "remote"),
+            opts=salt_opts(self.settings, local=local),
             make_grains=lambda: self.grains,
             read_again=lambda what: self.grains_again() if what == "grains" else self.pillar_again(local),
             make_pillar=self.local_pillar if local else lambda: self.held.pillar,
@@ -108,15 +108,10 @@ class LocalMinion:
             files=self.roots,
             pillar_files=self.pillar_roots,
             minion=minion,
-            language=compile_options({**self._places(), **salt_opts(self.settings)}),
+            language=compile_options(salt_opts(self.settings, local=True)),
             options=self.settings.options,
             make_modules=lambda: Modules(replace(self.context(), make_pillar=make_pillar)),
         )
-
-    def _places(self) -> dict[str, str]:
-        """Where the configuration was read, as templates see it in `opts`."""
-        folder = self.settings.config_dir
-        return {"config_dir": str(folder), "conf_file": str(folder / "minion")}
 
     def grains_again(self) -> Mapping[str, Any]:
         """Grains, collected anew."""

@@ -109,7 +109,7 @@ def _build(config_dir: Path, options: Mapping[str, Option], faults: list[Fault])
     for name in PATHS:
         as_typed = name == "log_file" and name in options and options[name].place == COMMAND_LINE
         if values.get(name) is not None and not as_typed:
-            values[name] = _under(root, values[name])
+            values[name] = below_root(root, values[name])
     values["grains"] = {**grains, **values.get("grains", {})}
     written = {name: option.value for name, option in options.items()}
     return MinionSettings(config_dir=config_dir, written=written, warnings=_unknown(options), **values)
@@ -144,8 +144,8 @@ def _default_id(config_dir: Path, faults: list[Fault]) -> str:
     return ""
 
 
-def _under(root: Path, path: Path) -> Path:
-    """A path below `root_dir`, unless it is there already (Salt's rule)."""
+def below_root(root: Path, path: Path) -> Path:
+    """An absolute path below `root_dir`, unless it is there already (Salt's rule)."""
     if root == Path("/") or path.is_relative_to(root):
         return path
     return root / path.relative_to("/")

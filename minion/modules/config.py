@@ -70,7 +70,7 @@ def _merged(context: Context, key: str, default: Any, delimiter: str, merge: str
 
 
 def items(context: Context) -> dict[str, Any]:
-    """The minion's configuration, as its files say it."""
+    """The minion's configuration, as its files say it, and where the minion has its files."""
     return dict(context.opts)
 
 

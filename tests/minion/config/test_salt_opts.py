@@ -12,6 +12,7 @@ from minion.agent.settings_reader import settings_from_child
 from minion.call.call import main
 from minion.call.options import CallOptions
 from minion.config.salt_opts import salt_opts
+from minion.config.settings import load_settings
 
 WRITTEN = """
 id: 42
@@ -115,9 +116,13 @@ def call(machine: Path, fun: str, *args: str) -> Any:
 
 @pytest.fixture
 def expected(machine: Path) -> dict[str, Any]:
-    """Paths have `root_dir` in them; all else is as written."""
+    """Paths have `root_dir` in them, and where files are is said anyway; all else is as written."""
     written = yaml.safe_load((machine / "conf/minion").read_text())
-    return written | {"pki_dir": f"{machine}/pki", "cachedir": f"{machine}/cache"}
+    return written | {
+        "id": "42", "pki_dir": f"{machine}/pki", "cachedir": f"{machine}/cache",
+        "extension_modules": f"{machine}/cache/extmods", "config_dir": f"{machine}/conf",
+        "conf_file": f"{machine}/conf/minion",
+    }  # fmt: skip
 
 
 def as_json(value: Any) -> Any:
@@ -125,7 +130,7 @@ def as_json(value: Any) -> Any:
 
 
 def test_execution_functions_see_what_is_written(machine: Path, expected: dict[str, Any]) -> None:
-    known = as_json(expected) | {"id": "42", "file_client": "local"}
+    known = as_json(expected)
     assert call(machine, "config.items") == known
     assert {name: call(machine, "config.get", name) for name in known} == known
     assert call(machine, "test.opts_pkg") == known
@@ -133,7 +138,7 @@ def test_execution_functions_see_what_is_written(machine: Path, expected: dict[s
 
 def seen_by_modules(expected: dict[str, Any]) -> dict[str, Any]:
     """In templates and modules `grains` are those of the machine."""
-    return {name: value for name, value in as_json(expected).items() if name != "grains"} | {"id": "42"}
+    return {name: value for name, value in as_json(expected).items() if name != "grains"}
 
 
 def test_templates_see_what_is_written(machine: Path, expected: dict[str, Any]) -> None:
@@ -153,3 +158,57 @@ def test_extension_modules_see_what_is_written(machine: Path, expected: dict[str
 
 def test_the_agent_has_the_same(machine: Path, expected: dict[str, Any]) -> None:
     assert salt_opts(settings_from_child(machine / "conf")) == expected
+
+
+PATHS = ("root_dir", "pki_dir", "cachedir", "config_dir", "conf_file", "log_file", "sock_dir", "pidfile")
+
+
+@pytest.mark.parametrize(
+    ("written", "paths"),
+    [
+        ("", {"root_dir": "/", "pki_dir": "/etc/saltern/pki/minion", "cachedir": "/var/cache/saltern/minion"}),
+        (
+            "root_dir: /r\n",
+            {"root_dir": "/r", "pki_dir": "/r/etc/saltern/pki/minion", "cachedir": "/r/var/cache/saltern/minion"},
+        ),
+        (
+            "root_dir: /r\ncachedir: /abs/cache\npki_dir: /abs/pki\nlog_file: /abs/log\nsock_dir: /abs/sock\n"
+            "pidfile: abs/pid\n",
+            {
+                "root_dir": "/r", "cachedir": "/r/abs/cache", "pki_dir": "/r/abs/pki", "log_file": "/r/abs/log",
+                "sock_dir": "/r/abs/sock", "pidfile": "/r/abs/pid",
+            },
+        ),
+        (
+            "root_dir: /r/\ncachedir: /r/my/cache\nsock_dir: /r/s\npidfile: file:///p\n",
+            {
+                "root_dir": "/r", "cachedir": "/r/my/cache", "pki_dir": "/r/etc/saltern/pki/minion", "sock_dir": "/r/s",
+                "pidfile": "file:///p",
+            },
+        ),
+    ],
+)  # fmt: skip
+def test_paths_are_below_root_dir_as_in_salt(tmp_path: Path, written: str, paths: dict[str, str]) -> None:
+    """As `salt.config.minion_config` of 3008.3 has them; the configuration itself is where it is."""
+    (tmp_path / "minion").write_text(f"id: web1\n{written}")
+    opts = salt_opts(load_settings(tmp_path))
+    known = {"config_dir": str(tmp_path), "conf_file": str(tmp_path / "minion")} | paths
+    assert {name: opts[name] for name in PATHS if name in opts} == known
+    assert opts["extension_modules"] == f"{paths['cachedir']}/extmods"
+
+
+def test_sls_of_a_masterless_minion_see_its_paths(tmp_path: Path) -> None:
+    """Also those that its configuration does not name, and that the files are local."""
+    (tmp_path / "conf").mkdir()
+    (tmp_path / "conf/minion").write_text(f"id: web1\nroot_dir: {tmp_path}/r\nfile_roots: {{base: [{tmp_path}]}}\n")
+    (tmp_path / "places.sls").write_text(
+        "a:\n  test.nop:\n    - name: {{ opts.cachedir }} {{ salt['config.get']('pki_dir') }} {{ opts.file_client }}\n"
+    )
+    out, err = io.StringIO(), io.StringIO()
+    options = CallOptions(
+        fun="state.show_sls", args=("places",), config_dir=tmp_path / "conf", out="json", local=True, returners="none"
+    )
+    assert main(options, out, err) == 0, err.getvalue()
+    arguments = json.loads(out.getvalue())["local"]["a"]["test"]
+    root = f"{tmp_path}/r"
+    assert {"name": f"{root}/var/cache/saltern/minion {root}/etc/saltern/pki/minion local"} in arguments
