@@ -30,7 +30,9 @@ class Desired:
     modules: Mapping[str, str] = field(default_factory=dict)
     """Path -> oid of the tree's modules for minions (`_modules/x.py`, `_grains/y.py`)."""
     drift: Mapping[str, Value] = field(default_factory=dict)
-    """The drift schedule, as policy gives it: `{"interval": seconds, "splay": seconds}`; empty: none."""
+    """The drift schedule, as policy gives it: `{"interval": seconds, "splay": seconds}`; empty: none.
+
+    `watch: True`: what others change of the files and services of the chunks is checked at once."""
 
     def as_document(self) -> dict[str, Value]:
         """Plain values; the order of every mapping is part of it (a template may loop over pillar)."""

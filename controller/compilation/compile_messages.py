@@ -46,7 +46,7 @@ class CompileRequest:
     pillar: Files
     minions: tuple[Minion, ...]
     language: CompileOptions = field(default_factory=CompileOptions)
-    drift: Mapping[str, float | str] = field(default_factory=dict)
+    drift: Mapping[str, float | str | bool] = field(default_factory=dict)
     """Drift schedule to put into the documents."""
     ports: PortOptions = field(default_factory=PortOptions, repr=False)
     """Keys and vaults. They stay with the controller."""

@@ -18,6 +18,7 @@ import structlog
 from controller.messages.context import MessageContext
 from controller.observe.redactor import Redactor
 from controller.observe.run_text import count_states, progress_data, run_summary
+from controller.reconcile.observation import is_touched_check
 from controller.reconcile.reconciler import Reconciler
 from controller.sessions.sessions import Progress, Session
 from controller.store import RunRecord
@@ -29,7 +30,7 @@ MOST_RETURN = 32 * 1024
 """Bytes of a function's value in an event."""
 
 _DIGEST = re.compile(r"[0-9a-f]{64}")
-_DRIFT_ID = re.compile(r"drift-[\w.@:-]{1,200}", re.ASCII)
+_DRIFT_ID = re.compile(r"drift(?:watch)?-[\w.@:-]{1,200}", re.ASCII)
 _SCHEDULED_ID = re.compile(r"scheduled-[\w.@:-]{1,200}", re.ASCII)
 """Runs that a minion begins by itself: its drift checks, and calls of its `schedule`."""
 
@@ -111,6 +112,7 @@ class RunResults:
 
     def _own_run(self, session: Session, result: RunResult) -> RunRecord:
         digest = digest_of(result.digest)
+        touched = is_touched_check(result.run_id)
         run = RunRecord(
             run_id=result.run_id,
             minion=session.minion,
@@ -120,7 +122,8 @@ class RunResults:
             generation=result.generation,
             revision=self._revision_of(session.minion, digest),
             test=result.kind == "drift",
-            reason="schedule",
+            keys=tuple(result.states) if touched else None,
+            reason="changed by others" if touched else "schedule",
         )
         self.context.store.runs.create(run)
         # A minion starts these itself, as many as it likes.

@@ -73,6 +73,8 @@ class Drift:
     remediated_at: float
     missed: bool = False
     """Whether the check after a push found it: the plan of that push left states out that have something to do."""
+    touched: bool = False
+    """Whether it was found in what somebody else had just changed: only those states were looked at."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -171,9 +173,10 @@ class Decline:
 
 @dataclass(frozen=True, slots=True)
 class Remediate:
-    """Start a run of the whole highstate because of this drift report."""
+    """Start a run for a drift report: of the whole highstate, or of what was touched if that alone was seen."""
 
     drift_run: str
+    touched: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,6 +235,10 @@ Instruction: TypeAlias = (
     | ReleaseHold
     | RequeueAfter
 )
+
+
+TOUCHED_AT_ONCE = 4
+"""Remediations of what others touch before they back off: two writers shall not fight for ever."""
 
 
 def reconcile(state: ObservedState, policy: Policy, now: float, *, run_timeout: float = 3600.0) -> list[Instruction]:
@@ -344,8 +351,9 @@ def _apply(state: ObservedState, policy: Policy, now: float) -> list[Instruction
 
 
 def _remediate(drift: Drift, now: float) -> list[Instruction]:
-    again = drift.remediated_at + (backoff(drift.remediations) if drift.remediations > 1 else 0.0)
-    return [RequeueAfter(again)] if now < again else [Remediate(drift.run_id)]
+    free = TOUCHED_AT_ONCE if drift.touched else 1
+    again = drift.remediated_at + (backoff(drift.remediations - free + 1) if drift.remediations > free else 0.0)
+    return [RequeueAfter(again)] if now < again else [Remediate(drift.run_id, drift.touched)]
 
 
 def backoff(failures: int) -> float:

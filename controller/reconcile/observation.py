@@ -35,6 +35,8 @@ class Streaks:
 
     failures: Streak = NO_STREAK
     remediations: Streak = NO_STREAK
+    touched: Streak = NO_STREAK
+    """Remediations of what somebody else had just changed."""
     checked: str = ""
     """Id of the newest run after which the whole highstate was looked at, or is being looked at."""
     missed: str = ""
@@ -69,6 +71,11 @@ def observe(row: StatusRow, session: Session | None, streaks: Streaks, request: 
     )
 
 
+def is_touched_check(run_id: str) -> bool:
+    """Whether a minion began this check because somebody touched what it manages (`minion.agent.drift_watch`)."""
+    return run_id.startswith("driftwatch-")
+
+
 def _open_run(run: RunRecord | None, session: Session | None) -> OpenRun | None:
     if run is None:
         return None
@@ -93,7 +100,8 @@ def _unchecked(row: StatusRow, checked: str) -> str:
         return ""
     if row.applied is None or row.applied.digest != run.digest:
         return ""
-    return "" if drift is not None and drift.created >= (run.finished or 0.0) else run.run_id
+    looked = drift is not None and drift.keys is None and drift.created >= (run.finished or 0.0)
+    return "" if looked else run.run_id
 
 
 def _drift(row: StatusRow, streaks: Streaks) -> Drift | None:
@@ -102,11 +110,14 @@ def _drift(row: StatusRow, streaks: Streaks) -> Drift | None:
         return None
     if row.last_run is not None and (row.last_run.finished or 0.0) >= (found.finished or 0.0):
         return None
+    touched = is_touched_check(found.run_id)
+    streak = streaks.touched if touched else streaks.remediations
     return Drift(
         run_id=found.run_id,
         found_at=found.finished or found.created,
         chunks=found.changes + found.failed,
-        remediations=streaks.remediations.count,
-        remediated_at=streaks.remediations.at,
+        remediations=streak.count,
+        remediated_at=streak.at,
         missed=found.run_id == streaks.missed,
+        touched=touched,
     )

@@ -226,6 +226,13 @@ def with_needs(keys: Iterable[str], desired: Desired) -> tuple[str, ...]:
     return _closure(keys, list(_links(desired.chunks)), desired.chunks)
 
 
+def with_triggered(keys: Iterable[str], desired: Desired) -> tuple[str, ...]:
+    """These chunks, those that a change of them may trigger, and all that they need before them, in running order."""
+    links = list(_links(desired.chunks))
+    touched = {key: ChunkChange(kind=ChangeKind.CONTENT, key=key, chunk=desired.chunks[key]) for key in keys}
+    return _closure({**touched, **_retriggered(touched, links, desired.chunks)}, links, desired.chunks)
+
+
 def followers(chunks: Mapping[str, Chunk], keys: Collection[str]) -> dict[str, tuple[str, ...]]:
     """Key -> keys of the chunks that have a requisite on it or read what it writes, among `keys`."""
     return followers_among(_links(chunks), keys)

@@ -8,6 +8,7 @@
       interval: 30m        # seconds, or a number with s, m, h, d; 0 never
       cron: '0 4 * * *'    # instead of interval: a cron expression, in each minion's local time
       splay: 60s           # spread of the minions' clocks
+      watch: false         # or true: files of the document that are edited are checked at once
     facts: [cmd.run]       # functions that templates may ask of minions, beside those that only look
     missing_source: refuse # or fail_state: a source that is not in the tree fails its own state alone
     previews:              # what previews of pull requests check, and what may be done there; see PreviewPolicy
@@ -50,16 +51,18 @@ class DriftPolicy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     splay: float = 60.0
     cron: str = ""
     """Takes the place of `interval` when it is not empty."""
+    watch: bool = False
+    """Whether minions also check a file or service as soon as somebody else changes it."""
 
-    def schedule(self) -> dict[str, float | str]:
-        """As the desired document carries it (`reactors.parse_schedule`); BadSchedule when it cannot be followed."""
-        schedule: dict[str, float | str] = {}
+    def schedule(self) -> dict[str, float | str | bool]:
+        """As the desired document carries it (`minion.agent.drift`); BadSchedule when it cannot be followed."""
+        schedule: dict[str, float | str | bool] = {}
         if self.cron:
             schedule = {"cron": self.cron, "splay": self.splay}
         elif self.interval > 0:
             schedule = {"interval": self.interval, "splay": self.splay}
         parse_schedule(schedule)
-        return schedule
+        return {**schedule, "watch": True} if self.watch else schedule
 
 
 _TOP = "top"

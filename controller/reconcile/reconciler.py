@@ -46,6 +46,7 @@ from controller.reconcile.plan import PushPlan, plan, with_needs
 from controller.reconcile.plan_text import headline
 from controller.reconcile.queue import WorkQueue
 from controller.reconcile.revision_sources import moved_text
+from controller.reconcile.touched import TouchedStates
 from controller.sessions.sessions import Session, Sessions
 from controller.store import AppliedRecord, DesiredRecord, RunRecord, StatusRow, Store, StoreError
 from reactors.bus import Bus
@@ -96,6 +97,7 @@ class Reconciler:
     _failures: dict[str, Streak] = field(default_factory=dict)
     _remediations: dict[str, Streak] = field(default_factory=dict)
     _checks: PushChecks = field(init=False)
+    _touched: TouchedStates = field(init=False)
     _requests: dict[str, Request] = field(default_factory=dict)
     """Requests of people, by minion; only while they are decided."""
     _answers: dict[str, str | Declined | AfterRun] = field(default_factory=dict)
@@ -104,6 +106,7 @@ class Reconciler:
     def __post_init__(self) -> None:
         self._queue = WorkQueue(self.clock)
         self._checks = PushChecks(store=self.store, bus=self.bus, metrics=self.metrics)
+        self._touched = TouchedStates(store=self.store, documents=self.documents, bus=self.bus)
 
     # --- the queue ---
 
@@ -153,6 +156,7 @@ class Reconciler:
         streaks = Streaks(
             failures=self._failures.get(minion, NO_STREAK),
             remediations=self._remediations.get(minion, NO_STREAK),
+            touched=self._touched.streak(minion, self.clock()),
             checked=self._checks.checked.get(minion, ""),
             missed=self._checks.missed_in(minion),
         )
@@ -193,11 +197,15 @@ class Reconciler:
                 self._apply(row, session, whole)
             case ApplyRequested(whole=whole, test=test):
                 self._apply_requested(row, session, whole=whole, test=test)
-            case Remediate(drift_run=drift_run):
-                streak = self._remediations.get(minion, NO_STREAK)
-                self._remediations[minion] = Streak(count=streak.count + 1, at=now)
-                request = RunRequest(kind="remediate", keys=None, reason=f"drift {drift_run}")
-                self.start(row, session, request, event=self._reports.get(minion, 0))
+            case Remediate(drift_run=drift_run, touched=touched):
+                event, keys = self._reports.get(minion, 0), None
+                if touched:
+                    keys = self._touched.begin(row, drift_run, now, event)
+                else:
+                    streak = self._remediations.get(minion, NO_STREAK)
+                    self._remediations[minion] = Streak(count=streak.count + 1, at=now)
+                request = RunRequest(kind="remediate", keys=keys, reason=f"drift {drift_run}")
+                self.start(row, session, request, event=event)
             case CheckPush(run_id=run_id):
                 order = RunRequest(kind="drift", keys=None, reason=self._checks.begin(row, run_id), test=True)
                 self.start(row, session, order)

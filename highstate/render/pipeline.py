@@ -106,7 +106,9 @@ def _memoised(
     oid = recorder.oid(path, saltenv)
     if oid is None:
         raise _missing(path, context)
-    key = (*role, path, oid, saltenv, digest_value(dict(extra)) if extra else b"", shaping(context))
+    key: tuple[Hashable, ...] = ()
+    if memo is not None:  # on a minion there is none, and to know all functions there is to import their modules
+        key = (*role, path, oid, saltenv, digest_value(dict(extra)) if extra else b"", shaping(context))
     hit = memo.find(key, context.sources) if memo is not None else None
     if hit is not None:
         recorder.absorb(hit.reads)

@@ -25,6 +25,7 @@ from minion.agent.beacons import BeaconKeeper, healing_call
 from minion.agent.child_tasks import ChildTasks, collect_grains
 from minion.agent.connection import open_connection
 from minion.agent.drift import DriftTimer
+from minion.agent.drift_watch import DriftWatch
 from minion.agent.fact_queries import FactAnswerer
 from minion.agent.file_requests import FileRelay
 from minion.agent.grains import Collector, GrainsKeeper
@@ -128,7 +129,8 @@ class Agent:
         self._facts = FactAnswerer(self._send, tasks.fork, tasks.fact_answer)
         self._drift = DriftTimer(cachedir, settings.id)
         self._schedule = ScheduleTimer(cachedir, settings.id, settings.options.schedule.jobs)
-        self._beacons = BeaconKeeper(cachedir, settings.options.beacons, tasks.host_beacons, self._heal)
+        self._drift_watch = DriftWatch(settings.id)
+        self._beacons = BeaconKeeper(cachedir, settings.options.beacons, tasks.host_beacons, self._act)
         least = {**settings.grains, "id": settings.id}
         self._grains = GrainsKeeper(cachedir, collect, tasks.fork, least=least)
         self._grains_due = float("inf")
@@ -187,6 +189,7 @@ class Agent:
             self._grains_due,
             self._mine.due_at,
             self._beacons.due_at,
+            self._drift_watch.due_at(self._desired.digest, busy=self._jobs.states_waiting()),
             now + (min(self._drift.due_at, self._schedule.due_at) - time.time()),
         ]
         if self._session.online:
@@ -204,6 +207,7 @@ class Agent:
         self._jobs.expire(now)
         if now >= self._grains_due or self._grains.take_request():
             self._refresh_grains(now)
+        self._check_touched(now)
         if time.time() >= self._drift.due_at:
             self._check_drift()
         self._run_scheduled_jobs(time.time())
@@ -332,11 +336,28 @@ class Agent:
     def _look_at_beacons(self, now: float) -> None:
         running = self._jobs.states_running()
         changed = () if running else self._jobs.take_changed()
-        self._beacons.look(self._desired.beacons, now, running=running, changed=changed)
+        watched = self._desired.digest if self._desired.drift.get("watch") is True else ""
+        if watched and not running:
+            self._tasks.preload_rendering()
+        self._beacons.look(self._desired.beacons, now, running=running, changed=changed, watched=watched)
 
-    def _heal(self, wanted: ToAgent) -> None:
-        """Run what a beacon says is to be healed, unless it runs already."""
-        self._jobs.accept(healing_call(self._settings.id, wanted, time.time()))
+    def _act(self, said: ToAgent) -> None:
+        """Run what a beacon says is to be healed, and check what was touched."""
+        if said.heal_of:
+            self._jobs.accept(healing_call(self._settings.id, said, time.time()))
+        if said.touched:
+            self._drift_watch.touched(said.touched, said.touched_of)
+
+    def _check_touched(self, now: float) -> None:
+        """Begin a drift check of what others have touched."""
+        for ended in self._jobs.take_ended():
+            self._drift_watch.ended(ended.run_id, ended.outcome, now, changed_machine=ended.changed_machine)
+        busy = self._jobs.states_waiting()
+        if self._drift_watch.whole_wanted and not busy:
+            self._drift_watch.whole_wanted = False
+            self._check_drift()
+        elif now >= self._drift_watch.due_at(self._desired.digest, busy=busy):
+            self._jobs.accept(self._drift_watch.take(self._desired, now, time.time()))
 
     def _run_scheduled_jobs(self, now: float) -> None:
         self._schedule.look(self._desired.schedule, now)

@@ -19,6 +19,7 @@ from minion.beacons.host import HostPorts, TreeBeacons
 from minion.execution.context import Context
 from minion.execution.loader import Modules
 from minion.processes import AgentPipe, fork
+from minion.spool.desired_state import FILE_NAME, read_document
 from minion.spool.minion_events import EventNotQueued, EventQueue
 
 log = logging.getLogger(__name__)
@@ -49,6 +50,7 @@ def ports_of(context: Context) -> HostPorts:
         tree=TreeBeacons(names=lambda: _names(context), functions=lambda name: _functions(context, name)),
         add=add,
         drop=queue.count_dropped,
+        document=lambda: read_document(Path(context.cachedir) / FILE_NAME),
     )
 
 

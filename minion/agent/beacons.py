@@ -40,11 +40,11 @@ class BeaconKeeper:
         cachedir: Path,
         configured: BeaconOptions,
         host: Callable[[Iterable[str]], Child],
-        heal: Callable[[ToAgent], None],
+        act: Callable[[ToAgent], None],
     ) -> None:
-        """`host`: starts the process, given modules that it needs. `heal`: begins a run that a beacon asks for."""
+        """`host`: starts the process, given modules that it needs. `act`: begins a run that it asks for."""
         self._cachedir = cachedir
-        self._host, self._heal = host, heal
+        self._host, self._act = host, act
         self._child: Child | None = None
         self._started = 0.0
         self._pause = AGAIN
@@ -52,6 +52,7 @@ class BeaconKeeper:
         self._version: tuple[int, ...] = ()
         self._pillar: Any = None
         self._running = False
+        self._watched = ""
         self._sources = BeaconSources()
         self.problems: tuple[str, ...] = ()
         """What is wrong, for the controller."""
@@ -67,9 +68,13 @@ class BeaconKeeper:
     @property
     def due_at(self) -> float:
         """When the process is to be started again."""
-        return self._not_before if self._child is None and _any(self._sources) else float("inf")
+        return self._not_before if self._child is None and self._needed else float("inf")
 
-    def look(self, beacons: Any, now: float, *, running: bool, changed: Sequence[str]) -> None:
+    @property
+    def _needed(self) -> bool:
+        return bool(self._watched) or _any(self._sources)
+
+    def look(self, beacons: Any, now: float, *, running: bool, changed: Sequence[str], watched: str = "") -> None:
         """See what is configured and whether states run.
 
         Args:
@@ -77,11 +82,17 @@ class BeaconKeeper:
             now: monotonic seconds.
             running: whether states run.
             changed: paths that runs changed which have ended.
+            watched: digest of the document whose files and services are watched; empty: of none.
         """
         version = beacons_version(self._cachedir)
         if version != self._version or beacons != self._pillar:
             self._configure(version, beacons)
-        if self._child is None and _any(self._sources) and now >= self._not_before:
+        if watched != self._watched:
+            self._watched = watched
+            if not self._needed:
+                self.stop()
+            self._tell(ToHost(watched=watched))
+        if self._child is None and self._needed and now >= self._not_before:
             self._start(now)
         if self._child is not None and running != self._running:
             self._tell(ToHost(running=running, changed=tuple(changed)))
@@ -97,8 +108,8 @@ class BeaconKeeper:
             said = TO_AGENT.decode(frame)
             if said.problems is not None:
                 self._has_problems(said.problems)
-            if said.heal_of:
-                self._heal(said)
+            if said.heal_of or said.touched:
+                self._act(said)
         if ended:
             self._ended(now)
         return self.problems != before
@@ -115,9 +126,9 @@ class BeaconKeeper:
         self._version, self._pillar = version, beacons
         own, places = read_beacons_file(self._cachedir) or (None, {})
         self._sources = BeaconSources(own=own, places=places, pillar=beacons)
-        if modules_changed or not _any(self._sources):
+        if modules_changed or not self._needed:
             self.stop()  # a process of them would go on with the modules that it has loaded
-        if not _any(self._sources):
+        if not self._needed:
             self._has_problems(())
         elif self._child is not None:
             self._tell(ToHost(sources=self._sources))
@@ -131,7 +142,7 @@ class BeaconKeeper:
             self._not_before = now + self._pause
             return
         self._started = now
-        self._tell(ToHost(sources=self._sources, running=self._running))
+        self._tell(ToHost(sources=self._sources, running=self._running, watched=self._watched))
 
     def _ended(self, now: float) -> None:
         """The process has ended, which it never does by itself."""

@@ -37,7 +37,7 @@ class DriftTimer:
             return
         self._given = given
         try:
-            self._schedule = parse_schedule(given)
+            self._schedule = parse_schedule({key: value for key, value in given.items() if key != "watch"})
         except BadSchedule as error:
             self._schedule = None
             log.error("event=drift_schedule_refused error=%s", error)

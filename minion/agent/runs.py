@@ -18,10 +18,12 @@ import signal
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 
 from minion.agent.changed_paths import changed_paths, runs_states
+from minion.agent.drift_watch import WATCHED
 from minion.machine.file_locks import lock_holder
 from minion.processes import Child, installs_packages, kill_tree
 from minion.spool.desired_state import DesiredState
@@ -71,6 +73,15 @@ class RunJob:
         return isinstance(self.request, Call)
 
 
+class EndedRun(NamedTuple):
+    """How a run of states ended."""
+
+    run_id: str
+    outcome: str
+    changed_machine: bool
+    """Whether it was there to change the machine, and no test."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunPorts:
     """What runs need of the agent."""
@@ -103,6 +114,7 @@ class RunJobs:
         self._jobs: dict[str, RunJob] = {}
         self._waiting_for_document: dict[str, Run | Preview] = {}
         self._changed: set[str] = set()
+        self._ended_runs: list[EndedRun] = []
         for folder in self._unfinished():
             request = folder.request()
             log.info("event=run_found run_id=%s", request.run_id)
@@ -125,6 +137,11 @@ class RunJobs:
         """Paths that runs have changed which have ended since the last time."""
         changed, self._changed = tuple(sorted(self._changed)), set()
         return changed
+
+    def take_ended(self) -> list[EndedRun]:
+        """Runs of states that have ended since the last time."""
+        ended, self._ended_runs = self._ended_runs, []
+        return ended
 
     def readers(self) -> list[int]:
         """Descriptors of the workers' sockets."""
@@ -291,13 +308,17 @@ class RunJobs:
         if job.timed_out and isinstance(job.request, Call):
             result = msgspec.structs.replace(result, outcome="error", error=_past_limit(job.request))
             job.folder.finish(result)
-        if runs_states(job.request):
+        changed_machine = runs_states(job.request)
+        if changed_machine:
             self._changed.update(changed_paths(result))
+        if changed_machine or isinstance(job.request, Run):
+            self._ended_runs.append(EndedRun(result.run_id, result.outcome, changed_machine))
         log.info("event=run_finished run_id=%s outcome=%s seconds=%.3f", result.run_id, result.outcome, result.seconds)
         self._add(result, job.folder)
 
     def _add(self, result: RunResult, folder: RunFolder) -> None:
-        if not result.run_id.startswith(UNREPORTED):
+        nothing_found = result.run_id.startswith(WATCHED) and result.outcome == "ok"
+        if not result.run_id.startswith(UNREPORTED) and not nothing_found:
             self.outbox.add(result)
         elif not self.events.waiting(result.run_id):
             self._forget_unreported(result.run_id)

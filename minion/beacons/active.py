@@ -263,7 +263,7 @@ class ActiveBeacon:
                 self._held += self._looker.woken(time.monotonic()) or []
             except (BeaconFailed, OSError) as error:
                 self.error = described(error)
-            self._held = [one for one in self._held if not _made_by_run(str(one.get("path", "")), changed)]
+            self._held = [one for one in self._held if not made_by_run(str(one.get("path", "")), changed)]
         self._running = running
 
     def tries_told(self) -> int:
@@ -374,7 +374,7 @@ def _without_numbers(value: Any) -> Any:
     return None if isinstance(value, int | float) and not isinstance(value, bool) else value
 
 
-def _made_by_run(path: str, changed: Sequence[str]) -> bool:
+def made_by_run(path: str, changed: Sequence[str]) -> bool:
     """Whether a path is one that a run changed, below one, or a file that stood in for one while it was written."""
     folder, _, name = path.rpartition("/")
     for one in changed:

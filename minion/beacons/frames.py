@@ -16,6 +16,8 @@ class ToHost(msgspec.Struct, frozen=True, array_like=True):
     """Whether states run."""
     changed: tuple[str, ...] = ()
     """Paths that the run changed which has just ended."""
+    watched: str | None = None
+    """Digest of the document in force, whose files and services are watched from now on; empty: of none."""
 
 
 class ToAgent(msgspec.Struct, frozen=True, array_like=True):
@@ -26,6 +28,10 @@ class ToAgent(msgspec.Struct, frozen=True, array_like=True):
     heal_of: str = ""
     """sls, state or highstate: what is to be run now."""
     heal_keys: tuple[str, ...] = ()
+    touched: tuple[str, ...] = ()
+    """Keys of states whose files or services somebody has changed."""
+    touched_of: str = ""
+    """Digest of the document that has them."""
 
 
 TO_HOST = msgspec.msgpack.Decoder(ToHost)

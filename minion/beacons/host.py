@@ -21,7 +21,9 @@ from minion.beacons.beacon import World
 from minion.beacons.configured import BeaconSources, ConfiguredBeacon, Ensure, read_beacons
 from minion.beacons.ensuring import Step
 from minion.beacons.frames import TO_HOST, ToAgent, ToHost
+from minion.beacons.watched_states import WatchedStates
 from minion.processes import AgentGone, AgentPipe
+from minion.spool.desired_state import HeldDocument
 
 log = logging.getLogger(__name__)
 
@@ -44,6 +46,8 @@ class HostPorts(NamedTuple):
     """Puts events into the queue."""
     drop: Callable[[int], None]
     """Counts events that are not put there."""
+    document: Callable[[], HeldDocument]
+    """The desired document in force. Raises OSError and ValueError."""
 
 
 class TreeBeacons(NamedTuple):
@@ -61,6 +65,7 @@ class BeaconHost:
     def __init__(self, ports: HostPorts, pipe: AgentPipe) -> None:
         self._ports, self._pipe = ports, pipe
         self._active: dict[str, ActiveBeacon] = {}
+        self._watched = WatchedStates()
         self._running = False
         self._tokens, self._filled = float(EVENTS_AT_ONCE), time.monotonic()
         self._wrong: list[str] = []
@@ -76,6 +81,7 @@ class BeaconHost:
         except AgentGone:
             for one in self._active.values():
                 one.close()
+            self._watched.close()
             raise
 
     def _turn(self) -> None:
@@ -87,7 +93,9 @@ class BeaconHost:
             for fd in one.readers(now):
                 of_fd[fd] = one
                 poll.register(fd, select.POLLIN)
-        due = min((one.due_at(now) for one in self._active.values()), default=math.inf)
+        for fd in self._watched.readers(now):
+            poll.register(fd, select.POLLIN)
+        due = min((*(one.due_at(now) for one in self._active.values()), self._watched.due_at(now)))
         wait = None if due == math.inf else max(0, math.ceil((due - now) * 1000))
         ready = [fd for fd, _ in poll.poll(wait)]
         now = time.monotonic()
@@ -98,6 +106,8 @@ class BeaconHost:
         for one in list(self._active.values()):
             if one.due_at(now) <= now:
                 self._handle(one, one.due(now), now)
+        if touched := self._watched.look(now):
+            self._tell(ToAgent(touched=tuple(sorted(touched)), touched_of=self._watched.digest))
         self._tell_problems()
 
     def _take(self, frame: ToHost) -> None:
@@ -105,8 +115,24 @@ class BeaconHost:
             self._running = frame.running
             for one in self._active.values():
                 one.state_run(running=frame.running, changed=frame.changed)
+            self._watched.state_run(running=frame.running, changed=frame.changed, now=time.monotonic())
         if frame.sources is not None:
             self._configure(frame.sources)
+        if frame.watched is not None:
+            self._watch(frame.watched)
+
+    def _watch(self, digest: str) -> None:
+        """Watch what the document in force has; that of another digest is told by a later frame."""
+        if not digest:
+            self._watched.close()
+            self._watched = WatchedStates()
+            return
+        try:
+            held = self._ports.document()
+        except (OSError, ValueError) as error:
+            log.error("event=document_not_watched error=%s", error)
+            return
+        self._watched.follow(held.digest, held.desired.chunks, time.monotonic())
 
     def _configure(self, sources: BeaconSources) -> None:
         """Beacons that are as before go on."""
@@ -178,7 +204,7 @@ class BeaconHost:
 
     def _tell_problems(self) -> None:
         errors = [f"beacon {one.beacon.name}: {one.error}" for one in self._active.values() if one.error]
-        problems = tuple([*self._wrong, *errors][:MOST_PROBLEMS])
+        problems = tuple([*self._watched.problems, *self._wrong, *errors][:MOST_PROBLEMS])
         if problems != self._told:
             self._told = problems
             self._tell(ToAgent(problems=problems))

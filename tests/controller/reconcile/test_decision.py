@@ -154,6 +154,18 @@ HELD = replace(SYNCED, hold_until=NOW + 500)
             [RequeueAfter(NOW - 1 + 120)],
             id="drift that comes back again and again is healed less often",
         ),
+        pytest.param(
+            replace(SYNCED, drift=replace(DRIFT, touched=True, remediations=4, remediated_at=NOW - 1)),
+            REMEDIATE,
+            [Remediate("d1", touched=True)],
+            id="what others touch is healed at once a few times",
+        ),
+        pytest.param(
+            replace(SYNCED, drift=replace(DRIFT, touched=True, remediations=6, remediated_at=NOW - 1)),
+            REMEDIATE,
+            [RequeueAfter(NOW - 1 + 120)],
+            id="then less often",
+        ),
     ],
 )
 def test_decision(state, policy, expected):

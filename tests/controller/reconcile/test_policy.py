@@ -143,3 +143,8 @@ def test_reactors_that_cannot_be_used_refuse_the_revision(text, message, line):
         reactors_of(text)
     assert message in caught.value.problem.message
     assert caught.value.problem.pos.line == line
+
+
+def test_watch_goes_with_the_drift_schedule():
+    policy = read_policy(MemoryFiles({"saltern.yaml": b"drift: {interval: 0, watch: true}"}))
+    assert policy.drift.schedule() == {"watch": True}
