@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from controller.reconcile.links import links_of
 from controller.reconcile.observation import GOOD
-from controller.reconcile.plan import PushPlan, plan
+from controller.reconcile.plan import FindLinks, PushPlan, plan
 from controller.reconcile.policy import Policy
 from controller.store import StatusRow
 from highstate.desired import Desired
@@ -107,7 +108,13 @@ class MergePlan:
         return self.shown.empty and not self.keys
 
 
-def merge_plan(minion: str, side: BaseSide, base: tuple[str, Desired] | None, head: tuple[str, Desired]) -> MergePlan:
+def merge_plan(
+    minion: str,
+    side: BaseSide,
+    base: tuple[str, Desired] | None,
+    head: tuple[str, Desired],
+    links_in: FindLinks = links_of,
+) -> MergePlan:
     """What a merge would do.
 
     Args:
@@ -115,13 +122,14 @@ def merge_plan(minion: str, side: BaseSide, base: tuple[str, Desired] | None, he
         side: what is known of the base.
         base: digest and document of the base; None where it does not compile.
         head: those of the head.
+        links_in: finds the links of a document's chunks.
     """
     applied = side.applied.get(minion, AppliedSide())
     if side.refused:
         base = None
     before = _applied(side, applied) if base is None or _outdated(side, applied, base[0]) else None
     digest, old = (applied.digest, before) if before is not None else (base or ("", None))
-    shown = plan(old, head[1])
+    shown = plan(old, head[1], links_in)
     if digest == head[0] and not side.is_released(minion):
         return MergePlan(shown=shown, old=old, old_digest=digest, keys=shown.run)
     if applied.whole and side.live:
@@ -129,7 +137,7 @@ def merge_plan(minion: str, side: BaseSide, base: tuple[str, Desired] | None, he
     keys = shown.run
     runs = bool(keys) or side.is_released(minion)
     if side.live and applied.pending and runs and (held := _applied(side, applied)) is not None:
-        keys = plan(held, head[1], links=shown.links).run  # what is pending runs with it
+        keys = plan(held, head[1], links_in).run  # what is pending runs with it
     return MergePlan(shown=shown, old=old, old_digest=digest, keys=keys)
 
 

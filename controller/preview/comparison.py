@@ -27,7 +27,8 @@ from controller.preview.resources import resources_of, without_texts
 from controller.preview.service_acts import ServiceAct, service_acts
 from controller.preview.timing import alters_grains
 from controller.reconcile.emptied import emptied_warning
-from controller.reconcile.plan import ChangeKind, followers, followers_among
+from controller.reconcile.links import LinkFinder, links_of
+from controller.reconcile.plan import ChangeKind
 from controller.reconcile.source_differences import SourceDifferences
 from controller.schema.reports import ResourceChange
 from highstate.desired import Desired
@@ -155,6 +156,7 @@ class Comparer:
     live: bool
     keeps: Callable[[str], bool] = field(default=lambda _: True)
     documents: DocumentReader = field(default_factory=DocumentReader)
+    links: LinkFinder = field(default_factory=LinkFinder)
     texts: RenderedTexts = field(default_factory=RenderedTexts)
 
     @classmethod
@@ -219,7 +221,7 @@ class Comparer:
             return
         old = (base.digest, self.documents.read(base.document)) if base.ok else None
         new = self.documents.read(head.document)
-        merge = merge_plan(minion, found.side, old, (head.digest, new))
+        merge = merge_plan(minion, found.side, old, (head.digest, new), self.links.links_of)
         if not merge.empty:
             self._changed(found, head, new, merge, sources)
 
@@ -230,7 +232,9 @@ class Comparer:
         resources = resources_of(
             changes, self.redactor.of(minion), sources.between(merge.old, new), self.limits.minion_change_bytes
         )
-        doubts = doubts_of_plan({key: new.chunks[key] for key in keys}, lambda: _following(merge, new, keys))
+        doubts = doubts_of_plan(
+            {key: new.chunks[key] for key in keys}, lambda: self.links.links_of(new.chunks).followers_among(keys)
+        )
         keys_shown = [each.key for each in changes.changes[: len(resources)]]
         found.added.append(minion)
         found.changes[minion] = with_doubts(resources, keys_shown, doubts)
@@ -262,12 +266,12 @@ class Comparer:
         """What a minion said in this test run, with what of it is not certain."""
         chunks = self.documents.read(test.document).chunks if test.document else {}
         checked = [key for key, chunk in chunks.items() if "check_cmd" in chunk.arguments]
-        return with_uncertain(states, lambda: followers(chunks, test.keys), checked)
+        return with_uncertain(states, lambda: links_of(chunks).followers_among(test.keys), checked)
 
     def missed(self, test: TestRun, states: Mapping[str, Any], known: Collection[str]) -> dict[str, Any]:
         """What the check after a push finds, of what a minion says; `known`: states that drift already."""
         chunks = self.documents.read(test.document).chunks
-        doubts = doubts_of_results(states, lambda: followers(chunks, states.keys()))
+        doubts = doubts_of_results(states, lambda: links_of(chunks).followers_among(states.keys()))
         unknown = {key for key, doubt in doubts.items() if doubt.certainty == "unknown"}
         return {key: entry for key, entry in states.items() if key not in known and key not in unknown}
 
@@ -299,11 +303,6 @@ class Comparer:
 def _digest_and_size(resources: tuple[ResourceChange, ...]) -> tuple[bytes, int]:
     packed = msgspec.msgpack.encode(resources)
     return hashlib.blake2b(packed, digest_size=16).digest(), len(packed)
-
-
-def _following(merge: MergePlan, new: Desired, keys: Collection[str]) -> Mapping[str, tuple[str, ...]]:
-    links = merge.shown.links
-    return followers_among(links, keys) if links else followers(new.chunks, keys)
 
 
 def _base_of(merge: MergePlan) -> dict[str, Any]:

@@ -26,6 +26,10 @@ _NAMED = frozenset({"group", "pkg", "service", "user"})
 """State modules of what conditions ask by name (`id web`, `systemctl is-active nginx`)."""
 
 _CONDITIONS = ("onlyif", "unless")
+
+BINDING = frozenset((*_CONDITIONS, "filename", "pkgs", "target"))
+"""Arguments in which more than paths is looked for."""
+
 _PATH = re.compile(r"""(?<![\w.@-])/[^\s'"<>|&;`$()*?{}\\\[\],:=]+""")
 _FEWEST_PARTS = 2
 """Of a path in a command that says what it makes: `/etc` says nothing."""
@@ -76,7 +80,7 @@ def collected(chunk: Chunk, gathered: Mapping[str, list[str]]) -> list[str]:
 
 def used(key: str, chunk: Chunk, written: Written) -> Iterator[str]:
     """Keys of the states that make what this one reads."""
-    paths = [] if chunk.state in _ACT_EACH_TIME else _paths(chunk)
+    paths = _paths(chunk)
     found = [target for path in paths for target in written.paths.get(path, ())]
     if chunk.state in _WRITERS:
         found += _before(key, written.paths.get(chunk.name.rstrip("/"), ()))
@@ -110,10 +114,17 @@ def _conditions(chunk: Chunk) -> Iterator[str]:
 def _paths(chunk: Chunk) -> Iterator[str]:
     """Paths of the machine that the arguments name, and the folders above them."""
     for name, value in chunk.arguments.items():
-        if name not in _NO_INPUTS and name not in _CONDITIONS and not name.startswith("__"):
-            for text in _texts(value):
-                if text.startswith(("/", "file:///")) and "\n" not in text:
-                    yield from _upwards(text.removeprefix("file://"))
+        for text in paths_in(chunk, name, value):
+            yield from _upwards(text.removeprefix("file://"))
+
+
+def paths_in(chunk: Chunk, name: str, value: Value) -> Iterator[str]:
+    """Texts in an argument of a state that are paths of the machine, which it may read."""
+    if chunk.state in _ACT_EACH_TIME or name in _NO_INPUTS or name in _CONDITIONS or name.startswith("__"):
+        return
+    for text in _texts(value):
+        if text.startswith(("/", "file:///")) and "\n" not in text:
+            yield text
 
 
 def _upwards(path: str) -> Iterator[str]:

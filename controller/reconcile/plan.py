@@ -16,33 +16,18 @@ Called by the loop (which chunks to run), by `saltern diff` and by previews (wha
 from __future__ import annotations
 
 import enum
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import TypeAlias
 
-from controller.reconcile.inputs import collected, gatherers, gathers, used, writers
+from controller.reconcile.inputs import gathers
+from controller.reconcile.links import LINK_KINDS, Links, links_of
 from highstate.desired import Desired
-from highstate.run.requisites import KINDS, Index, items
 from highstate.types import Chunk, Value
 
+FindLinks: TypeAlias = Callable[[Mapping[str, Chunk]], Links]
+
 _NOT_SEMANTIC = frozenset({"order", "__sls__", "__env__", "__id__", "__sls_included_from__", "state", "fun", "name"})
-
-_LINKS = (*KINDS, "listen", "listen_any")
-
-_TRIGGERS = frozenset({"watch", "watch_any", "onchanges", "onchanges_any", "onfail", "onfail_any", "onfail_all"})
-_TRIGGERS |= {"listen", "prereq", "uses", "collects"}
-
-
-@dataclass(frozen=True, slots=True)
-class StateLink:
-    """A requisite: `source` has it, `target` is what it names.
-
-    Two kinds are no requisites. `uses`: `source` reads what `target` makes (`controller.reconcile.inputs`). `collects`:
-    `source` writes the file for which `target` (file.accumulated) gathers text.
-    """
-
-    kind: str
-    source: str
-    target: str
 
 
 class ChangeKind(enum.Enum):
@@ -90,8 +75,6 @@ class PushPlan:
     changes: tuple[ChunkChange, ...] = ()
     run: tuple[str, ...] = ()
     """Keys to run, in order: added, changed, content, re-triggered and their requirements."""
-    links: Sequence[StateLink] = field(default=(), repr=False, compare=False)
-    """Of the new document; none when nothing is touched."""
 
     @property
     def empty(self) -> bool:
@@ -99,13 +82,13 @@ class PushPlan:
         return not self.changes
 
 
-def plan(old: Desired | None, new: Desired, *, links: Sequence[StateLink] = ()) -> PushPlan:
+def plan(old: Desired | None, new: Desired, links_in: FindLinks = links_of) -> PushPlan:
     """The difference between what was applied and what is desired.
 
     Args:
         old: what was applied; None for a minion to which nothing was applied yet.
         new: what is desired.
-        links: those of another plan to `new`, so that they need not be found again.
+        links_in: finds the links of the chunks of `new`.
     """
     before = _by_identity(old.chunks) if old else {}
     after = _by_identity(new.chunks)
@@ -121,11 +104,11 @@ def plan(old: Desired | None, new: Desired, *, links: Sequence[StateLink] = ()) 
     ]
     if not changes and not removed:
         return PushPlan()
-    links = links or tuple(_links(new.chunks))
+    links = links_in(new.chunks)
     changes |= _retriggered(changes, links, new.chunks)
     changes |= _without_text_of(removed, changes, new.chunks)
     shown = [changes[key] for key in new.chunks if key in changes]
-    return PushPlan(changes=(*shown, *removed), run=_closure(changes, links, new.chunks), links=links)
+    return PushPlan(changes=(*shown, *removed), run=links.closure(changes))
 
 
 def _by_identity(chunks: Mapping[str, Chunk]) -> dict[tuple[str, str, str, int], str]:
@@ -166,24 +149,8 @@ def own_arguments(chunk: Chunk) -> dict[str, Value]:
     return {
         name: value
         for name, value in chunk.arguments.items()
-        if name not in _NOT_SEMANTIC and name not in _LINKS and not name.startswith("__")
+        if name not in _NOT_SEMANTIC and name not in LINK_KINDS and not name.startswith("__")
     }
-
-
-def _links(chunks: Mapping[str, Chunk]) -> Iterator[StateLink]:
-    index = Index(chunks)
-    for key, chunk in chunks.items():
-        # Each chunk is asked for twenty kinds, and few have one.
-        for kind in [kind for kind in _LINKS if kind in chunk.arguments]:
-            for item in items(chunk, kind):
-                for target in index.find(item, key):
-                    yield StateLink(kind, key, target)
-    written, gathered = writers(chunks), gatherers(chunks)
-    for key, chunk in chunks.items():
-        for target in collected(chunk, gathered):
-            yield StateLink("collects", key, target)
-        for target in used(key, chunk, written):
-            yield StateLink("uses", key, target)
 
 
 def _without_text_of(
@@ -199,18 +166,14 @@ def _without_text_of(
 
 
 def _retriggered(
-    changes: Mapping[str, ChunkChange], links: Iterable[StateLink], chunks: Mapping[str, Chunk]
+    changes: Mapping[str, ChunkChange], links: Links, chunks: Mapping[str, Chunk]
 ) -> dict[str, ChunkChange]:
     """Chunks that are themselves equal, but listen to a touched one; transitively, as a trigger is itself a change."""
-    listeners: dict[str, list[str]] = {}
-    for link in links:
-        if link.kind in _TRIGGERS:
-            listeners.setdefault(link.target, []).append(link.source)
     because: dict[str, list[str]] = {}
     waiting = list(changes)
     while waiting:
         touched = waiting.pop()
-        for key in listeners.get(touched, ()):
+        for key in links.listeners.get(touched, ()):
             if key not in changes and key not in because:
                 waiting.append(key)
             if key not in changes and touched not in because.setdefault(key, []):
@@ -223,42 +186,11 @@ def _retriggered(
 
 def with_needs(keys: Iterable[str], desired: Desired) -> tuple[str, ...]:
     """These chunks and all that they need before them, in running order."""
-    return _closure(keys, list(_links(desired.chunks)), desired.chunks)
+    return links_of(desired.chunks).closure(keys)
 
 
 def with_triggered(keys: Iterable[str], desired: Desired) -> tuple[str, ...]:
     """These chunks, those that a change of them may trigger, and all that they need before them, in running order."""
-    links = list(_links(desired.chunks))
+    links = links_of(desired.chunks)
     touched = {key: ChunkChange(kind=ChangeKind.CONTENT, key=key, chunk=desired.chunks[key]) for key in keys}
-    return _closure({**touched, **_retriggered(touched, links, desired.chunks)}, links, desired.chunks)
-
-
-def followers(chunks: Mapping[str, Chunk], keys: Collection[str]) -> dict[str, tuple[str, ...]]:
-    """Key -> keys of the chunks that have a requisite on it or read what it writes, among `keys`."""
-    return followers_among(_links(chunks), keys)
-
-
-def followers_among(links: Iterable[StateLink], keys: Collection[str]) -> dict[str, tuple[str, ...]]:
-    """The same, by the links of a plan."""
-    among, found = set(keys), dict[str, dict[str, None]]()
-    for link in links:
-        if link.source in among and link.target in among and link.source != link.target:
-            found.setdefault(link.target, {})[link.source] = None
-    return {key: tuple(some) for key, some in found.items()}
-
-
-def _closure(changes: Iterable[str], links: Iterable[StateLink], chunks: Mapping[str, Chunk]) -> tuple[str, ...]:
-    """The touched chunks and all that they need before them, in running order."""
-    needs: dict[str, list[str]] = {}
-    for link in links:
-        # A chunk with a prereq runs before its target, which it needs in the same run all the same.
-        if link.kind != "uses":  # what is touched runs anyway, and the file of another is there
-            needs.setdefault(link.source, []).append(link.target)
-    run: set[str] = set()
-    waiting = list(changes)
-    while waiting:
-        key = waiting.pop()
-        if key not in run:
-            run.add(key)
-            waiting.extend(needs.get(key, ()))
-    return tuple(key for key in chunks if key in run)
+    return links.closure({**touched, **_retriggered(touched, links, desired.chunks)})
