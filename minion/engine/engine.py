@@ -79,6 +79,13 @@ class _UserWork:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class _Cleanup:
+    """All that is left to do where nothing changes."""
+
+    perform: Callable[[Machine], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class _Work:
     """What `act` needs: the plan, and how to ask for it again."""
 
@@ -249,10 +256,14 @@ class StateEngine:
     def act(self, prepared: Prepared) -> StateResult:
         """Perform the plan, then see whether it has taken."""
         work, chunk = prepared.work, prepared.chunk
-        if self._test or not isinstance(work, _Work | _UserWork):
+        if self._test or not isinstance(work, _Work | _UserWork | _Cleanup):
             return prepared.predicted
+        if isinstance(work, _Cleanup):
+            return self._cleaned(work.perform, prepared.predicted)
         if isinstance(work, _Work):
             result = self._performed(chunk, work)
+            if work.plan.cleanup is not None:
+                result = self._cleaned(work.plan.cleanup, result)
         else:
             assert self._user_states is not None  # noqa: S101  (who made this work has them)
             result = self._user_states.call(chunk, work.fun, work.arguments, test=False)
@@ -287,6 +298,14 @@ class StateEngine:
             warnings=work.warnings,
             skip_req=work.plan.skip_req,
         )
+
+    def _cleaned(self, cleanup: Callable[[Machine], None], result: StateResult) -> StateResult:
+        """The result, after what the plan wants done at the end; that it cannot be done is a warning."""
+        try:
+            cleanup(self._machine)
+        except (StateFailed, OSError) as error:
+            return replace(result, warnings=(*result.warnings, f"what is to be removed at the end stays: {error}"))
+        return result
 
     def _masked(self, chunk: Chunk) -> Machine:
         if "umask" not in chunk.arguments:
@@ -338,7 +357,8 @@ class StateEngine:
             comment = plan.test_comment if self._test and plan.test_comment else plan.comment
             result = StateResult(name=chunk.name, result=plan.result, comment=printable(comment), warnings=warnings)
             own_check = "check_cmd" in function.spec.parameters
-            return Prepared(chunk=chunk, predicted=result if own_check else self._checked(chunk, result))
+            cleanup = None if plan.cleanup is None or self._test else _Cleanup(perform=plan.cleanup)
+            return Prepared(chunk=chunk, predicted=result if own_check else self._checked(chunk, result), work=cleanup)
         each_time = plan.transient or (plan.each_time and not _DECIDING.intersection(arguments))
         if self._drift and each_time and not watched:
             if self._foreseen is not None and plan.transient:

@@ -34,12 +34,12 @@ class WebCache:
     def body(self, url: str) -> bytes | None:
         """The cached content of a URL; None when there is none, or its digest does not match."""
         try:
-            data = self._place(url).read_bytes()
+            data = self.place(url).read_bytes()
         except OSError:
             return None
         if hashlib.sha256(data).hexdigest() != self._noted(url).get("sha256"):
             return None
-        os.utime(self._place(url))
+        os.utime(self.place(url))
         return data
 
     def conditions(self, url: str) -> dict[str, str]:
@@ -54,24 +54,26 @@ class WebCache:
         noted = {key: value for key in _ASKED_BY if (value := headers.get(key))}
         with contextlib.suppress(OSError):
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            write_whole(self._place(url), data)
-            write_whole(self._note(url), json.dumps({**noted, "sha256": hashlib.sha256(data).hexdigest()}).encode())
+            write_whole(self.place(url), data)
+            write_whole(self.note(url), json.dumps({**noted, "sha256": hashlib.sha256(data).hexdigest()}).encode())
             for old in list(self._oldest_first())[:-MOST]:
                 old.unlink(missing_ok=True)
                 old.with_suffix(".json").unlink(missing_ok=True)
 
     def _noted(self, url: str) -> dict[str, str]:
         try:
-            found = json.loads(self._note(url).read_bytes())
+            found = json.loads(self.note(url).read_bytes())
         except (OSError, ValueError):
             return {}
         return {str(key): str(value) for key, value in found.items()} if isinstance(found, dict) else {}
 
-    def _place(self, url: str) -> Path:
+    def place(self, url: str) -> Path:
+        """The file that the content of a URL has here, when it is cached."""
         return self.folder / f"{hashlib.sha256(url.encode()).hexdigest()}.body"
 
-    def _note(self, url: str) -> Path:
-        return self._place(url).with_suffix(".json")
+    def note(self, url: str) -> Path:
+        """The file beside it, with what the server said of it."""
+        return self.place(url).with_suffix(".json")
 
     def _oldest_first(self) -> Iterator[Path]:
         yield from sorted(self.folder.glob("*.body"), key=lambda path: path.stat().st_mtime)

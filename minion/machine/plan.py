@@ -263,6 +263,8 @@ class Plan:
     warnings: tuple[str, ...] = field(default=())
     skip_req: bool = False
     """Whether what watches the state, or waits for its changes, is not to act on them."""
+    cleanup: Callable[[Machine], None] | None = None
+    """Done last in a real run, with nothing else to do too and also after acts that failed; it is no change."""
 
 
 StateFunction = Callable[..., Plan]

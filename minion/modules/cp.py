@@ -17,6 +17,8 @@ from minion.arguments.types import CommaList
 from minion.execution.arguments import AlwaysDone, NotSupported
 from minion.execution.context import Context
 from minion.execution.errors import CallFailed
+from minion.machine.fetch_cache import WebCache
+from minion.machine.source_places import source_place
 
 
 def get_file(
@@ -83,7 +85,7 @@ def get_url(context: Context, path: str, dest: str | None = "", saltenv: str = "
     if dest == "" and path.startswith("file://"):
         return path.removeprefix("file://")
     if dest == "":
-        return str(_put(context, _cache(context, path, saltenv), data, True))
+        return str(_put(context, Path(_cache(context, path, saltenv)), data, True))
     return _put(context, Path(dest), data, makedirs)
 
 
@@ -163,13 +165,16 @@ def cache_local_file(context: Context, path: str) -> str:
 
 def cache_dest(context: Context, url: str, saltenv: str = "base") -> str:
     """The place in the cache that a file of the tree or the web would have."""
-    return str(_cache(context, url, saltenv))
+    return _cache(context, url, saltenv)
 
 
 def is_cached(context: Context, path: str, saltenv: str = "base") -> str:
-    """The place in the cache of a file of the tree; empty when it is not there."""
-    place = _cache(context, path, saltenv)
-    return str(place) if place.is_file() else ""
+    """The place in the cache of a file of the tree, the web or this machine; empty when it is not there."""
+    url = path if "://" in path else f"salt://{path.lstrip('/')}"
+    cachedir = _folder(context)
+    local = str(Path(cachedir, "localfiles", path.lstrip("/")))
+    places = (_cache(context, url, saltenv), local, str(WebCache(Path(cachedir, "web")).place(url)))
+    return next((place for place in places if Path(place).is_file()), "")
 
 
 def list_minion(context: Context, saltenv: str = "base") -> list[str]:
@@ -230,20 +235,8 @@ def _put(context: Context, target: Path, data: bytes, makedirs: bool) -> Any:
     return str(target)
 
 
-def _cache(context: Context, url: str, saltenv: str) -> Path:
-    if url.startswith("salt://"):
-        inner, env = _place(url, saltenv)
-        return Path(_folder(context), "files", env, _inside(inner))
-    _, _, rest = url.partition("://")
-    return Path(_folder(context), "extrn_files", saltenv, _inside(rest.replace("?", "-")))
-
-
-def _inside(path: str) -> str:
-    """The path, unless it leads out of the cache."""
-    clean = posixpath.normpath(path.lstrip("/"))
-    if clean.startswith(".."):
-        raise CallFailed(f"{path} leads out of the cache")
-    return clean
+def _cache(context: Context, url: str, saltenv: str) -> str:
+    return source_place(_folder(context), url, saltenv or "base")
 
 
 def _folder(context: Context) -> str:

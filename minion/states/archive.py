@@ -12,24 +12,25 @@ import stat
 import tarfile
 import zipfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Unpack
 
 from minion.arguments.sources import Sources
-from minion.arguments.types import Ignored, Owner, Unsupported
+from minion.arguments.types import BackupDir, Ignored, Owner, Unsupported
 from minion.machine.failure import StateFailed
 from minion.machine.plan import Change, Machine, Plan, Reader, StateFunction, Value
 from minion.states.file.digests import SignatureOptions, signed_of
+from minion.states.file.kept_sources import with_source
 from minion.states.file.paths import behind, checked, make_parents
 from minion.states.file.perms import Perms, differing, put
 from minion.states.file.sources import SourceCheck, Template, of_source
 from minion.states.pkg.steps import with_its_neighbour
-from minion.states.unused_arguments import NoSourceCache
 
 LARGEST = 8 * 1024 * 1024 * 1024
 """Bytes that an archive may unpack to."""
 
 
+_BOTH_KEPT = "Both 'keep_source' and 'keep' were used. Since these both do the same thing, 'keep' was ignored."
 _ABSENT = ", due to absence of one or more files/dirs"
 
 
@@ -46,12 +47,14 @@ class Member:
 
 
 class _More(SignatureOptions, total=False):
-    """How the archive is verified, and arguments of Salt's archive.extracted that are ignored or refused."""
+    """How the archive is verified and kept, and arguments of Salt's archive.extracted that are ignored or refused."""
 
     skip_files_list_verify: Annotated[Value, Ignored("no list of an earlier extraction is kept")]
     list_options: Annotated[Value, Ignored("the archive's members are read without tar")]
     use_cmd_unzip: Annotated[Value, Ignored("unzip is not used")]
-    keep_source: NoSourceCache
+    keep_source: bool
+    keep: bool
+    backup_dir: BackupDir
     enforce_ownership_on: Annotated[Value, Unsupported("set owners with file.directory and recurse")]
 
 
@@ -102,7 +105,7 @@ def extracted(
         _one_top(members, name)
     wrong = [one for one in members if not _is_there(machine, top, one, compare=overwrite or source_hash_update)]
     if not wrong:
-        return _owned(machine, name, top, members, owner)
+        return _kept(machine, _owned(machine, name, top, members, owner), source, saltenv, more)
     in_the_way = [top] if clean_parent and found is not None else _tops_there(machine, top, members) if clean else []
     in_the_way = [top] if found is not None and found.kind != "directory" else in_the_way
     changes = _extraction(machine, f"{name.rstrip('/')}/", top, members, wrong, in_the_way, owner,
@@ -110,11 +113,17 @@ def extracted(
     why = ", due to source_hash update" if source_hash_update else "" if overwrite else _ABSENT
     what = f"{source[0][0]} {{}} to {name.rstrip('/')}/"
     cleaned = ", after cleaning destination path(s)" if clean else ""
-    return Plan(
-        changes=changes,
-        pending=f"Archive {what.format('would be extracted')}{cleaned}{why}",
-        done=f"{what.format('extracted')}{why}",
-    )
+    pending = f"Archive {what.format('would be extracted')}{cleaned}{why}"
+    plan = Plan(changes=changes, pending=pending, done=f"{what.format('extracted')}{why}")
+    return _kept(machine, plan, source, saltenv, more)
+
+
+def _kept(machine: Reader, plan: Plan, source: Sources, saltenv: str, more: _More) -> Plan:
+    """The plan, which keeps the archive in the cache or not; both names of that argument are worth a warning."""
+    if "keep_source" in more and "keep" in more:
+        plan = replace(plan, warnings=(*plan.warnings, _BOTH_KEPT))
+    keep = more.get("keep_source", more.get("keep"))
+    return with_source(machine, plan, source, saltenv, more.get("backup_dir", ""), keep=keep)
 
 
 def _extraction(

@@ -10,7 +10,6 @@ from typing import Annotated, TypedDict
 from minion.arguments.types import Ignored, Unsupported, Value, WindowsOnly
 
 NoOutput = Annotated[Value, Ignored("the output of a command stands in the result, and nowhere else")]
-NoSourceCache = Annotated[Value, Ignored("sources are not kept after the run")]
 OldOption = Annotated[Value, Ignored("the program has no such option any more")]
 UseTheFile = Annotated[Value, Unsupported("write it into the requirements file or pip's own configuration")]
 LocalOnly = Annotated[Value, Unsupported("useradd and groupadd know the local files alone")]

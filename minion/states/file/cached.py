@@ -1,23 +1,23 @@
 """file.cached and file.not_cached: sources kept on the minion before somebody needs them.
 
 Behaviour: doc/ref/states/all/salt.states.file, cached and not_cached. A local path is only looked at. What is cached
-lies below `files/SALTENV` of the minion's cache (`extrn_files` for the web), which is beside the copies of `backup`.
+lies where Salt has it (`minion.machine.source_places`).
 """
 
 from __future__ import annotations
 
 import hashlib
 import posixpath
-import re
 from typing import Unpack
 
-from highstate.salt_urls import split_salt_url
 from minion.arguments.sources import as_sources
 from minion.arguments.types import BackupDir
 from minion.machine.failure import StateFailed
 from minion.machine.fetch import SCHEMES
 from minion.machine.plan import Change, Machine, Plan, Reader
+from minion.machine.source_places import source_place
 from minion.states.file.digests import SignatureOptions, digest_of, signed_of
+from minion.states.file.kept_sources import cache_beside
 from minion.states.file.paths import make_parents
 from minion.states.file.perms import Perms
 from minion.states.file.sources import SourceCheck, Template, of_source
@@ -102,18 +102,6 @@ def _local(name: str) -> str | None:
 
 
 def _place(name: str, saltenv: str, backup_dir: str) -> str:
-    cache = posixpath.dirname(backup_dir) or "/var/cache/saltern/minion"
-    if name.startswith("salt://"):
-        path, env = split_salt_url(name, saltenv)
-        clean = posixpath.normpath(f"/{path}")
-        return f"{cache}/files/{_part(env)}{clean}"
-    if not name.startswith(SCHEMES):
+    if not name.startswith(("salt://", *SCHEMES)):
         raise StateFailed(f"{name} is not supported: write salt://, http://, https:// or ftp://, or a local path")
-    scheme, _, rest = name.partition("://")
-    clean = posixpath.normpath("/" + re.sub(r"[?#&=]", "_", rest.rpartition("@")[2]))
-    return f"{cache}/extrn_files/{_part(saltenv)}/{scheme}{clean}"
-
-
-def _part(env: str) -> str:
-    """An environment's name as one component of a path."""
-    return re.sub(r"[^A-Za-z0-9_.-]", "_", env).lstrip(".") or "base"
+    return source_place(cache_beside(backup_dir), name, saltenv)

@@ -26,12 +26,13 @@ from minion.machine.failure import StateFailed
 from minion.machine.plan import FileStat, Plan, Reader, Value
 from minion.states.file.diff import IgnoredDifferences
 from minion.states.file.digests import SignatureOptions, signed_of
+from minion.states.file.kept_sources import with_source
 from minion.states.file.paths import behind, checked
 from minion.states.file.perms import Perms
 from minion.states.file.sources import LocalFile, SourceCheck, Template, kept_mode, of_contents, of_source
 from minion.states.file.sources import template as rendering
 from minion.states.file.target import WantedFile, check_of, covers, file_changes
-from minion.states.unused_arguments import NoSourceCache, WindowsOwner
+from minion.states.unused_arguments import WindowsOwner
 
 _PENDING = (
     "The file {name} is set to be changed\nNote: No changes made, actual changes may\nbe different due to other states."
@@ -42,10 +43,13 @@ _BACKED_UP = (True, "minion", "both")
 
 
 class _More(SignatureOptions, WindowsOwner, total=False):
-    """How a source is verified, and arguments of Salt's file.managed that are ignored or refused."""
+    """How a source is verified and kept, and arguments of Salt's file.managed that are ignored or refused."""
 
     source_hash_name: str | None
-    keep_source: NoSourceCache
+    use_etag: bool
+    verify_ssl: bool
+    keep_source: bool
+    new_file_diff: bool
     ignore_ordering: bool
     ignore_whitespace: bool
     ignore_comment_characters: LinesOfText
@@ -77,8 +81,6 @@ def managed(
     backup: bool | str = "",
     follow_symlinks: bool = True,
     skip_verify: bool = False,
-    use_etag: bool = False,
-    verify_ssl: bool = True,
     contents_delimiter: str = ":",
     encoding: str | None = None,
     encoding_errors: str = "strict",
@@ -86,7 +88,6 @@ def managed(
     tmp_dir: str = "",
     tmp_ext: str = "",
     attrs: str | None = None,
-    new_file_diff: bool = False,
     saltenv: str = "base",
     backup_dir: BackupDir = "",
     template_variables: TemplateVariables = None,
@@ -103,15 +104,18 @@ def managed(
         (encoding or "utf-8", encoding_errors))  # fmt: skip
     data: bytes | LocalFile | None = _finished(machine, text, rendered, saltenv, contents_newline, allow_empty)
     keep = found is not None and not replace
-    if data is None and source and not keep:
-        data = of_source(machine, source, saltenv, rendered, source_hash, SourceCheck(
+    used = source if text is None and not keep else ()
+    if used:
+        data = of_source(machine, used, saltenv, rendered, source_hash, SourceCheck(
             source_hash_name=more.get("source_hash_name") or "", skip=skip_verify, signed=signed_of(more), target=path,
-            use_etag=use_etag, verify_ssl=verify_ssl), large=True)  # fmt: skip
+            use_etag=more.get("use_etag", False), verify_ssl=more.get("verify_ssl", True)), large=True)  # fmt: skip
     wanted = WantedFile(path=path, data=None if keep else data, makedirs=makedirs, dir_mode=dir_mode, attrs=attrs,
-        perms=Perms(user=user, group=group, mode=kept), show_changes=show_changes, new_file_diff=new_file_diff,
+        perms=Perms(user=user, group=group, mode=kept), show_changes=show_changes,
         backup=backup_dir if backup in _BACKED_UP else "", check=check_of(check_cmd, tmp_dir, tmp_ext),
-        copied=text is None and data is not None)  # fmt: skip
-    return _told(machine, more, wanted, found, _plan(machine, name, wanted, found, kept=keep or not source, mode=mode))
+        new_file_diff=more.get("new_file_diff", False), copied=text is None and data is not None)  # fmt: skip
+    plan = _plan(machine, name, wanted, found, kept=keep or not source, mode=mode)
+    plan = _told(machine, more, wanted, found, plan)
+    return with_source(machine, plan, used, saltenv, backup_dir, keep=more.get("keep_source"))
 
 
 def _told(machine: Reader, more: _More, wanted: WantedFile, found: FileStat | None, plan: Plan) -> Plan:

@@ -29,21 +29,25 @@ from minion.machine.plan import Change, FileStat, Plan, Reader, Value
 from minion.states.file.directories.cleaning import check_cleanable, cleaned_away, kept_by_others
 from minion.states.file.directories.folder import after, all_of, folder_changes, remove_later, said
 from minion.states.file.directories.source_tree import SourceTree, TreeLink, below_sources
+from minion.states.file.kept_sources import kept_copy, without_sources
 from minion.states.file.links import symlink
 from minion.states.file.paths import behind, checked, is_part
 from minion.states.file.perms import Perms
 from minion.states.file.sources import Template, kept_mode, of_source, template
 from minion.states.file.target import WantedFile, file_changes
-from minion.states.unused_arguments import NoSourceCache, WindowsOwner
+from minion.states.unused_arguments import WindowsOwner
 
 
-class _RecurseUnused(WindowsOwner, total=False):
-    """Arguments of Salt's file.recurse that are ignored or refused."""
+class _More(WindowsOwner, total=False):
+    """How sources are joined and kept, symlinks, and arguments of Salt's file.recurse that are ignored or refused."""
 
     mode: Annotated[
         Value, Unsupported("'mode' is not allowed in 'file.recurse'. Please use 'file_mode' and 'dir_mode'.")
     ]
-    keep_source: NoSourceCache
+    keep_source: bool
+    merge: bool
+    keep_symlinks: bool
+    force_symlinks: bool
     include_empty: Annotated[Value, Ignored("git has no empty directories")]
     sym_mode: Annotated[Value, Ignored("symlinks have no mode on Linux")]
 
@@ -68,14 +72,11 @@ def recurse(
     makedirs: bool = True,
     show_changes: bool = True,
     backup: bool | str = "",
-    merge: bool = False,
-    keep_symlinks: bool = False,
-    force_symlinks: bool = False,
     required: Requirers = (),
     saltenv: str = "base",
     backup_dir: BackupDir = "",
     template_variables: TemplateVariables = None,
-    **_: Unpack[_RecurseUnused],
+    **more: Unpack[_More],
 ) -> Plan:
     """The plan of file.recurse."""
     path, found = _top(machine, name, clean=clean)
@@ -83,10 +84,10 @@ def recurse(
     owner = replaced(folder, mode=None if file_mode == "keep" else file_mode)
     own = {"name": name, "user": user, "group": group, "mode": file_mode, **(template_variables or {})}
     rendered = _template(template, context, defaults, own)
-    tree = SourceTree(saltenv=saltenv, maxdepth=maxdepth, keep_symlinks=keep_symlinks)
+    tree = SourceTree(saltenv=saltenv, maxdepth=maxdepth, keep_symlinks=more.get("keep_symlinks", False))
     wanted = {
         posixpath.join(path, relative): one
-        for relative, one in below_sources(machine, source, tree, merge=merge).items()
+        for relative, one in below_sources(machine, source, tree, merge=more.get("merge", False)).items()
         if is_part(relative, include_pat, exclude_pat)
     }
     copies = backup_dir if backup in (True, "minion", "both") else ""
@@ -94,18 +95,23 @@ def recurse(
         copied=True)  # fmt: skip
     changes = list(folder_changes(path, found, folder, makedirs=makedirs))
     changes += _folders(machine, path, wanted, folder, clean=clean)
+    keep_source = more.get("keep_source") if backup_dir else None
     for target, url in _urls(wanted):
         one = replaced(like, path=target)
         if file_mode == "keep":
             one = replaced(one, perms=replaced(owner, mode=kept_mode(machine, as_sources(url), saltenv)))
-        changes += _one_file(machine, one, url, saltenv, rendered, replace=replace, clean=clean)
+        copy = (kept_copy(as_sources(url), saltenv, backup_dir),) if keep_source else ()
+        changes += _one_file(machine, one, url, saltenv, rendered, copy, replace=replace, clean=clean)
     if clean and found is not None:
         changes += cleaned_away(machine, path, {*wanted, *kept_by_others(machine, required)}, exclude_pat)
     # Last, so that nothing is removed or written through one of them.
-    changes += _links(machine, wanted, folder, force=force_symlinks or clean)
+    changes += _links(machine, wanted, folder, force=clean or more.get("force_symlinks", False))
     listed = "\n".join(f"#### {change.key} ####\n{said(change.reported)}\n" for change in changes)
     good = f"The directory {name} is in the correct state"
-    return Plan(changes=tuple(changes), comment=good, pending=listed, done=f"Recursively updated {name}")
+    plan = Plan(changes=tuple(changes), comment=good, pending=listed, done=f"Recursively updated {name}")
+    if keep_source is False:
+        return without_sources(machine, plan, (url for _, url in _urls(wanted)), saltenv, backup_dir)
+    return plan
 
 
 _template = template  # `recurse` has a parameter of this name
@@ -140,8 +146,10 @@ def _links(machine: Reader, wanted: Mapping[str, str | TreeLink], owner: Perms, 
 
 
 def _one_file(
-    machine: Reader, like: WantedFile, url: str, saltenv: str, rendered: Template, *, replace: bool, clean: bool
-) -> Iterator[Change]:
+    machine: Reader, like: WantedFile, url: str, saltenv: str, rendered: Template, copy: Iterable[Change], *,
+    replace: bool, clean: bool,
+) -> Iterator[Change]:  # fmt: skip
+    """What makes one file; `copy` comes after it."""
     found = machine.stat(like.path)
     if found is not None and found.kind == "directory":
         if not clean:
@@ -149,14 +157,16 @@ def _one_file(
         new = replaced(like, data=of_source(machine, as_sources(url), saltenv, rendered, None))
         inner = file_changes(machine, new, None)
         replaced_folder = {"diff": "Replaced directory with a new file"}
-        yield Change(key=like.path, reported=replaced_folder, act=after(remove_later(like.path), all_of(inner)))
+        yield Change(
+            key=like.path, reported=replaced_folder, act=after(remove_later(like.path), all_of((*inner, *copy)))
+        )
         return
     keep = found is not None and not replace
     data = None if keep else of_source(machine, as_sources(url), saltenv, rendered, None)
     inner = file_changes(machine, replaced(like, data=data), found)
     if inner:
         shown = {change.key: change.reported for change in inner if change.key}
-        yield Change(key=like.path, reported=shown, act=all_of(inner))
+        yield Change(key=like.path, reported=shown, act=all_of((*inner, *copy)))
 
 
 def _folders(machine: Reader, top: str, files: Iterable[str], owner: Perms, *, clean: bool) -> Iterator[Change]:
