@@ -111,11 +111,13 @@ async def controller(
         parts.metrics.watch_minions(parts.service.state.samples)
         parts.metrics.watch_strangers(parts.server.stranger_connections, parts.server.stranger_bytes)
         parts.runners.end_lost()
+        parts.reactor.actions.jobs.state_calls.end_unsent()
         await stack.enter_async_context(serve(parts.service, settings, parts.metrics, parts.pull_requests.hint))
         await stack.enter_async_context(changes)
         stack.push_async_callback(parts.event_log.flush)  # what the others say while they end is kept, too
         tasks = _start_tasks(parts)
         stack.push_async_callback(_cancel, tasks)
+        stack.push_async_callback(parts.reactor.actions.jobs.state_calls.close)
         stack.push_async_callback(parts.runners.close)
         stack.push_async_callback(parts.reactor.actions.close)
         failed: list[str] = []

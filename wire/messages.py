@@ -18,6 +18,9 @@ PROTOCOL = 1
 BLOB_CHUNK = 1024 * 1024
 """Bytes of file content in one `Blob`."""
 
+STATES_OF_CALL = "states-of-call"
+"""Says in `Hello.takes` that the minion runs the document of a `Call`; an older one would run its own instead."""
+
 MOST_RUN_EVENTS = 500
 """Events that a run may send, and that one message may hold."""
 
@@ -62,6 +65,8 @@ class Hello(_Message, tag="hello", frozen=True, kw_only=True):
     """Changes with every start of the agent."""
     agent: Name = ""
     protocol: int = PROTOCOL
+    takes: Annotated[tuple[Name, ...], Meta(max_length=100)] = ()
+    """What it understands beside what all minions of its protocol do: `STATES_OF_CALL`."""
 
 
 class Grains(_Message, tag="grains", frozen=True, kw_only=True):
@@ -307,6 +312,11 @@ class Call(_Message, tag="call", frozen=True, kw_only=True):
     kwargs: dict[str, Any] = {}
     timeout: float = 0.0
     """Seconds that the function may take on the minion; 0: as long as it takes. Who waits for it has no part in it."""
+    digest: str = ""
+    """Of a document that was compiled for this call alone; empty: the function has what the minion holds. Such a call
+    is resumed where it was cut off, as a `Run` is."""
+    document: bytes = b""
+    """That document, packed as it is digested. It does not become the desired state."""
 
 
 class FactQuery(msgspec.Struct, frozen=True, kw_only=True, order=True):

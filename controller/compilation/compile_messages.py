@@ -39,6 +39,27 @@ class RenderQuestion:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class StatesQuestion:
+    """What is compiled of each minion in place of its highstate: for a call of a function of `state`."""
+
+    fun: str
+    """`sls` or `highstate` for a document, else what is shown (`highstate.shown_states.shown`)."""
+    mods: tuple[str, ...] | None = None
+    """Names of SLS; None: what the top file gives."""
+    ids: tuple[str, ...] = ()
+    """For `id_exists`."""
+    saltenv: str = "base"
+    """Of these SLS."""
+    pillar: Mapping[str, Value] = field(default_factory=dict, repr=False)
+    """What is put over the pillar. It is not remembered: each call has another one."""
+
+    @property
+    def shows(self) -> bool:
+        """Whether a value is asked for, and no document."""
+        return self.fun not in ("sls", "highstate")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CompileRequest:
     """Compile these minions of one revision."""
 
@@ -65,6 +86,8 @@ class CompileRequest:
     """Whether dummies stand for all secrets, and nothing is told of the fleet: what strangers wrote."""
     rendering: Mapping[str, RenderQuestion] = field(default_factory=dict, repr=False)
     """Minion -> what is rendered for it; then nothing is compiled for it."""
+    states: StatesQuestion | None = None
+    """What is compiled in place of the highstates."""
     ends_process: bool = False
     """Whether the process ends after it: what a tree's Python leaves there must not meet another tree."""
 
@@ -109,8 +132,9 @@ class CompiledMinion(msgspec.Struct, frozen=True, kw_only=True, tag="compiled"):
 
     minion_id: str
     document: bytes = b""
-    """msgpack of `Desired.as_document()`."""
-    """Empty where the controller holds it (`CompileRequest.held`)."""
+    """msgpack of `Desired.as_document()`, or of what a `StatesQuestion` shows.
+
+    Empty where the controller holds it (`CompileRequest.held`)."""
     digest: str = ""
     reads: Annotated[tuple[bytes, ...], _FEW] = ()
     """Files that the answer stands on, in parts that minions share: each a packed list of `FileRead`. Empty: more."""

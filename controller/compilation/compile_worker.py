@@ -38,6 +38,7 @@ from controller.compilation.compile_rpc import (
 from controller.compilation.document_encoder import Packer
 from controller.compilation.gc_policy import collect_new, collect_seldom
 from controller.compilation.recorded_facts import FleetAnswer, MinionFacts
+from controller.compilation.workers.called_states import compiled_states
 from controller.compilation.workers.channel import ChannelClosed, WorkerChannel
 from controller.compilation.workers.entry import begin
 from controller.compilation.workers.resource_limits import few_descriptors_left
@@ -53,6 +54,7 @@ from highstate.memo.memo import Memo
 from highstate.ports import NO_PORTS, CompilePorts
 from highstate.render.jinja import forget_oldest_templates
 from highstate.render.yaml.blocks import forget_oldest_blocks
+from highstate.shown_states import shown
 from highstate.types import Compiled, Minion, Pos, Problem, Stage
 from wire import patch
 from wire.messages import FactQuery
@@ -191,7 +193,10 @@ def _compiled(
         if minion.id in request.rendering:
             found = rendered(request, minion, state.memo, ports)
             return structs.replace(found, seconds=time.perf_counter() - started)
-        compiled = compile_minion(request.files, request.pillar, minion, settings, memo, ports)
+        if request.states is not None:
+            compiled = compiled_states(request, request.states, minion, memo, ports)
+        else:
+            compiled = compile_minion(request.files, request.pillar, minion, settings, memo, ports)
     except OSError as error:  # the tree was removed meanwhile; it is compiled again as soon as it is fetched
         problem = Problem(message=f"the tree cannot be read: {error}", pos=Pos(file="top.sls", stage=Stage.TOP))
         compiled = Compiled(minion_id=minion.id, errors=(problem,))
@@ -211,7 +216,10 @@ def _packed(compiled: Compiled, request: CompileRequest, state: WorkerState, sta
         errors = (_too_many(len(compiled.lowstate), state.max_states),)
     elif compiled.ok:
         try:
-            document = state.packer.pack(compiled, request.drift, state.modules)
+            if request.states is not None and request.states.shows:
+                document = _ENCODER.encode(shown(request.states.fun, compiled, request.states.ids, request.files))
+            else:
+                document = state.packer.pack(compiled, request.drift, state.modules)
         except (OverflowError, TypeError, ValueError) as error:
             errors = (_unpackable(error),)
     digest = patch.digest_of_packed(document) if document else ""

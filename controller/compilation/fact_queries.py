@@ -85,14 +85,16 @@ class FactQueries:
         self._open[minion] = self._request(session, questions, self.live.policy.facts)
         return True
 
-    async def ask(self, minion: str, questions: Sequence[FactQuery]) -> dict[FactQuery, FactAnswer]:
-        """What a minion answers, for a preview: nothing of it is recorded, and policy allows nothing beside what only
-        looks. Empty when it is not connected or does not answer.
+    async def ask(
+        self, minion: str, questions: Sequence[FactQuery], allowed: tuple[str, ...] = ()
+    ) -> dict[FactQuery, FactAnswer]:
+        """What a minion answers, for a preview or a call: nothing of it is recorded. Empty when it is not connected or
+        does not answer. `allowed`: functions (globs) that it may be asked for beside those that only look.
         """
         session = self.sessions.session(minion)
         if session is None:
             return {}
-        sent = self._request(session, questions, ())
+        sent = self._request(session, questions, allowed)
         answers: asyncio.Future[dict[FactQuery, FactAnswer]] = asyncio.get_running_loop().create_future()
         self._asked[sent.request] = (sent, session.key, answers)
         try:

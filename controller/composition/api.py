@@ -7,10 +7,12 @@ from functools import partial
 
 from controller.api.key_changes import KeyChanges
 from controller.api.service import ControllerService, GitSources, MinionActions, ServedKeys, Telemetry
+from controller.compilation.called.states_compiler import StatesCompiler
 from controller.composition.compilation import CompilationParts
 from controller.composition.reconcile import compose_status
 from controller.composition.shared import Shared
 from controller.jobs.jobs import Jobs
+from controller.jobs.state_calls import StateCalls
 from controller.messages.message_handlers import MessageHandlers
 from controller.preview.live.live_facts import PreviewCompiles
 from controller.preview.preview import Previews
@@ -42,6 +44,7 @@ def compose_actions(
         bus=shared.bus,
         waiters=handlers.results.waiters,
         watchers=handlers.results.watchers,
+        state_calls=_state_calls(shared, server, compilation, handlers),
     )
     return MinionActions(
         targets=shared.targets,
@@ -49,6 +52,28 @@ def compose_actions(
         jobs=jobs,
         previews=_previews(shared, compilation, jobs),
         reports=_reports(shared),
+    )
+
+
+def _state_calls(
+    shared: Shared, server: Server, compilation: CompilationParts, handlers: MessageHandlers
+) -> StateCalls:
+    limits = shared.resources.settings.limits.state_call
+    return StateCalls(
+        compiler=StatesCompiler(
+            compiler=compilation.pool,
+            requests=compilation.requests,
+            facts=compilation.builds.facts,
+            live=shared.live,
+            redactor=shared.redactor,
+            at_once=limits.minions_at_once,
+        ),
+        store=shared.resources.store,
+        sessions=shared.sessions,
+        server=server,
+        metrics=shared.metrics,
+        finish=handlers.results.answer_here,
+        limits=limits,
     )
 
 

@@ -158,6 +158,26 @@ class RunnerLimits:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class StateCallLimits:
+    """Calls whose states are compiled on the controller: `state.sls`, `state.show_sls`, `pillar=`."""
+
+    minions_at_once: LimitCount = 50
+    """Minions of a call that are compiled at a time; compiles of a push come between."""
+    calls_at_once: LimitCount = 8
+    """Such calls that are compiled at a time; more wait."""
+    waiting_calls: LimitCount = 1000
+    """Such calls that wait; more are refused."""
+    pillar_bytes: LimitCount = 1024 * 1024
+    """Bytes of a `pillar=`."""
+    pillar_depth: LimitCount = 40
+    """Mappings and lists inside each other in it."""
+    names: LimitCount = 1000
+    """SLS or IDs that a call names."""
+    name_characters: LimitCount = 1000
+    """Characters of such a name."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ReactorLimits:
     """Events that reactors answer, which minions and strangers cause."""
 
@@ -214,6 +234,7 @@ class BorderLimits:
     runner: RunnerLimits = field(default_factory=RunnerLimits)
     forge: ForgeLimits = field(default_factory=ForgeLimits)
     reactor: ReactorLimits = field(default_factory=ReactorLimits)
+    state_call: StateCallLimits = field(default_factory=StateCallLimits)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

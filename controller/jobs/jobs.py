@@ -1,6 +1,16 @@
 """Functions and test runs on minions, for somebody who waits: `saltern run`, `saltern sync`, live previews.
 
 Called by the service. Results come through the message handlers, which resolves the futures kept here by run id.
+
+`call` and `start` take any function. States that have to be compiled (`state.sls`, `state.apply SLS`, `state.highstate`
+with `pillar=` or `saltenv=`, `state.show_*`) are compiled here and sent with the call (`state_calls`), so that this is
+all of it:
+
+    question = CallQuestion(target=target, fun="state.sls", args=("web",), kwargs={"pillar": {...}, "test": True})
+    async for returned in jobs.call(minions, question, user=user, cause=event): ...   # CallReturn
+
+A `CallReturn` has Salt's running dictionary as its value; where the states do not compile, a list of errors and
+`ok=False`. ServiceError before anything is asked: arguments that cannot be taken or are over a limit.
 """
 
 from __future__ import annotations
@@ -11,6 +21,7 @@ from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias, overload
 
+from controller.jobs.state_calls import StateCalls
 from controller.observe.metrics import Metrics
 from controller.observe.redactor import Redactor
 from controller.observe.run_text import progress_text, requested, typed_arguments
@@ -49,6 +60,7 @@ class Jobs:
     bus: Bus
     waiters: dict[str, asyncio.Future[RunResult]]
     watchers: dict[str, Callable[[RunProgress], None]]
+    state_calls: StateCalls
 
     async def call(
         self, minions: Sequence[str], question: CallQuestion, *, user: str = "", cause: int = 0
@@ -67,8 +79,11 @@ class Jobs:
     def start(
         self, minions: Sequence[str], question: CallQuestion, *, user: str = "", cause: int = 0
     ) -> dict[str, _Asked]:
-        """Have minions call a function; for `gather`, or `forget` when nobody waits."""
-        asked, fun, job = {}, question.fun, ""
+        """Have minions call a function; for `gather`, or `forget` when nobody waits. ServiceError for bad arguments."""
+        asked: dict[str, _Asked] = {}
+        fun, job = question.fun, ""
+        compiled = self.state_calls.parse(fun, question.args, question.kwargs)
+        runs: list[RunRecord] = []
         for minion in minions:
             typed = self.redactor.of(minion).text(typed_arguments(fun, question.args, question.kwargs))
             run = RunRecord(
@@ -81,14 +96,23 @@ class Jobs:
                 fun=fun,
                 args=typed,
                 job=job,
+                revision=self.state_calls.compiler.revision if compiled else "",
             )
             job = job or run.run_id
-            message = Call(
-                run_id=run.run_id, fun=fun, args=question.args, kwargs=question.kwargs, timeout=question.limit
-            )
-            asked[minion] = self.ask(run, message)
+            if compiled is None:
+                message = Call(
+                    run_id=run.run_id, fun=fun, args=question.args, kwargs=question.kwargs, timeout=question.limit
+                )
+                asked[minion] = self.ask(run, message)
+            elif compiled.question.shows or self.sessions.session(minion) is not None:
+                asked[minion] = run.run_id, self._record(run)
+                runs.append(run)
+            else:
+                asked[minion] = "", None
             if asked[minion][0]:
                 self._begun(run, question, cause)
+        if compiled is not None:
+            self.state_calls.begin(runs, compiled, question)
         return asked
 
     def forget(self, asked: Mapping[str, _Asked]) -> None:
@@ -115,12 +139,17 @@ class Jobs:
         session = self.sessions.session(run.minion)
         if session is None:
             return "", None
-        self.store.runs.create(run)
-        future: asyncio.Future[RunResult] = asyncio.get_running_loop().create_future()
-        self.waiters[run.run_id] = future
+        future = self._record(run)
         self.metrics.sent(type(message).__name__)
         self.server.send(session.key, message)
         return run.run_id, future
+
+    def _record(self, run: RunRecord) -> asyncio.Future[RunResult]:
+        """Record a run; what its result will be."""
+        self.store.runs.create(run)
+        future: asyncio.Future[RunResult] = asyncio.get_running_loop().create_future()
+        self.waiters[run.run_id] = future
+        return future
 
     def wait(self, run_id: str) -> asyncio.Future[RunResult]:
         """The result of a run that somebody else started."""

@@ -247,7 +247,15 @@ class MessageHandlers:
         grains = trusted_grains(minion, message.grains)
         self.context.store.minions.seen(minion, now, grains=grains, session=session, held=held)
         self.context.sessions.connect(
-            Session(minion=minion, key=key, session=session, grains=grains, seen=now, held=held)
+            Session(
+                minion=minion,
+                key=key,
+                session=session,
+                grains=grains,
+                seen=now,
+                held=held,
+                takes=frozenset(message.takes),
+            )
         )
         self.replies.greet(key)
         started = 0

@@ -106,6 +106,11 @@ class RunResults:
         self._end(run, self.redactor.result(session.minion, result))
         return True
 
+    def answer_here(self, run: RunRecord, result: RunResult) -> None:
+        """The controller itself answers a call: it does not compile, or shows what was compiled."""
+        self._end(run, self.redactor.result(run.minion, result))
+        self.context.after_commit.run()
+
     def lost(self, run: RunRecord) -> None:
         """A minion no longer has the document of a run: it ends without the minion."""
         self._end(run, _lost(run))

@@ -40,9 +40,9 @@ def typed_arguments(fun: str, args: Sequence[Any], kwargs: Mapping[str, Any]) ->
     What the names of the function or of an argument say is a password or a key stands as `***`: histories are read by
     more people than may know it.
     """
-    secret = bool(_SECRET.search(fun))
-    words = [_HIDDEN if secret and place else _typed(value) for place, value in enumerate(args)]
-    words += [f"{name}={_HIDDEN if _SECRET.search(name) else _typed(value)}" for name, value in kwargs.items()]
+    values, named = without_secrets(fun, args, kwargs)
+    words = [_typed(value) for value in values]
+    words += [f"{name}={_typed(value)}" for name, value in named.items()]
     text = " ".join(words)
     return text if len(text) <= LONGEST_SUMMARY else text[: LONGEST_SUMMARY - 3] + "..."
 
@@ -50,8 +50,26 @@ def typed_arguments(fun: str, args: Sequence[Any], kwargs: Mapping[str, Any]) ->
 def without_secrets(fun: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[list[Any], dict[str, Any]]:
     """Arguments of a function as an event has them; secrets as in `typed_arguments`."""
     secret = bool(_SECRET.search(fun))
-    hidden = [_HIDDEN if secret and place else value for place, value in enumerate(args)]
-    return hidden, {name: _HIDDEN if _SECRET.search(name) else value for name, value in kwargs.items()}
+    hidden = [_HIDDEN if secret and place else _shown(value) for place, value in enumerate(args)]
+    return hidden, {name: _shown(value, name) for name, value in kwargs.items()}
+
+
+def names_secret(name: str) -> bool:
+    """Whether a name says that what it stands for is a password or a key."""
+    return bool(_SECRET.search(name))
+
+
+def _shown(value: Any, name: str = "") -> Any:
+    """The value of an argument or key with this name. Of a `pillar`, no value is shown, since any may be secret."""
+    if names_secret(name):
+        return _HIDDEN
+    if isinstance(value, Mapping):
+        return {key: _shown(inner, "pillar" if name == "pillar" else str(key)) for key, inner in value.items()}
+    if name == "pillar":
+        return _HIDDEN
+    if isinstance(value, list | tuple):
+        return [_shown(inner) for inner in value]
+    return value
 
 
 def _typed(value: Any) -> str:

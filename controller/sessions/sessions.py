@@ -103,6 +103,8 @@ class Session:
     """Run ids that were sent to it."""
     pending_triggers: tuple[str, ...] = ()
     """Keys of chunks that it says still have to act on a change."""
+    takes: frozenset[str] = frozenset()
+    """See `Hello.takes`."""
     problems: tuple[str, ...] = ()
     """What it says is wrong with its own configuration."""
     progress: dict[str, Progress] = field(default_factory=dict)

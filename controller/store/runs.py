@@ -40,6 +40,11 @@ class Runs:
         with self.database.write() as connection:
             return connection.execute(waiting.values(state="started", started=now)).rowcount > 0
 
+    def compiled(self, run_id: str, digest: str) -> None:
+        """The document of a call was compiled, and is sent."""
+        with self.database.write() as connection:
+            connection.execute(update(runs).where(runs.c.run_id == run_id).values(digest=digest))
+
     def finish(
         self,
         run_id: str,

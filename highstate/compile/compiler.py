@@ -39,12 +39,13 @@ def compile_minion(
     settings: CompileOptions,
     memo: Memo | None = None,
     ports: CompilePorts = NO_PORTS,
+    pillar_override: Mapping[str, Value] | None = None,
 ) -> Compiled:
     """The highstate of a minion: what the top file gives it, compiled."""
     compilation = Compilation(
         files=files, pillar_files=pillar_files, minion=minion, settings=settings, memo=memo, ports=ports
     )
-    pillar = compilation.pillar()
+    pillar = compilation.pillar(pillar_override)
     if pillar.errors:
         return with_reads(
             Compiled(minion_id=minion.id, errors=pillar.errors), compilation.recorders, compilation.decrypted
@@ -73,10 +74,23 @@ def compile_sls(
     )
     pillar = compilation.pillar(pillar_override)
     if pillar.errors:
-        return Compiled(minion_id=minion.id, errors=pillar.errors)
+        failed = Compiled(minion_id=minion.id, errors=pillar.errors)
+        return with_reads(failed, compilation.recorders, compilation.decrypted)
     location = Pos(file="state.apply", saltenv=saltenv, stage=Stage.TOP)
     given = TopResult(matches={saltenv: tuple(sls)}, locations={(saltenv, name): location for name in sls})
     return with_reads(compilation.compile(given, pillar.pillar), compilation.recorders, compilation.decrypted)
+
+
+def match_top(compilation: Compilation, pillar_override: Mapping[str, Value] | None = None) -> Compiled:
+    """What the top file gives a minion, in `Compiled.matches`, with nothing of it compiled."""
+    pillar = compilation.pillar(pillar_override)
+    failed = Compiled(minion_id=compilation.minion.id, errors=pillar.errors)
+    if pillar.errors:
+        return with_reads(failed, compilation.recorders, compilation.decrypted)
+    top = compilation.top(pillar.pillar)
+    return with_reads(
+        replace(failed, matches=top.matches, errors=top.errors), compilation.recorders, compilation.decrypted
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -45,6 +45,7 @@ from minion.spool.triggers import TriggerFile
 from wire.client import Connected, ConnectionEvent, Disconnected, HandshakeFailed
 from wire.errors import BadKey, CannotConnect, PatchMismatch
 from wire.messages import (
+    STATES_OF_CALL,
     Blob,
     Bye,
     Call,
@@ -419,6 +420,7 @@ class Agent:
             held=self._desired.digest,
             session=self._session_id,
             agent=f"saltern python/{sys.version_info.major}.{sys.version_info.minor}",
+            takes=(STATES_OF_CALL,),
         )
 
     def _keep_alive(self) -> KeepAlive:

@@ -6,7 +6,8 @@ calls run beside them, up to a limit. What a run does is the worker's affair (`m
 When a worker ends without a result:
 - of a state run: a new worker resumes the run from its journal, until three in a row get no further; then the result is
   an error. Chunks are safe to repeat, and only a resumed run knows which watchers still have to act.
-- of a call: the result is an error that says what is known. A call is never started twice.
+- of a call: the result is an error that says what is known. A call is never started twice, unless it came with the
+  states that it runs: it is resumed as a state run is.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from minion.agent.changed_paths import changed_paths, runs_states
 from minion.agent.drift_watch import WATCHED
 from minion.machine.file_locks import lock_holder
 from minion.processes import Child, installs_packages, kill_tree
-from minion.spool.desired_state import DesiredState
+from minion.spool.desired_state import DesiredState, packed_document
 from minion.spool.journal import Request, RunFolder, RunFolders, error_result
 from minion.spool.outbox import Outbox
 from minion.spool.run_events import RunEventsOutbox
@@ -71,6 +72,11 @@ class RunJob:
     def is_call(self) -> bool:
         """Whether it is an execution function."""
         return isinstance(self.request, Call)
+
+    @property
+    def resumes(self) -> bool:
+        """Whether it goes on from its journal when it was cut off: states do, functions do not."""
+        return not isinstance(self.request, Call) or bool(self.request.digest)
 
 
 class EndedRun(NamedTuple):
@@ -159,7 +165,8 @@ class RunJobs:
         try:
             folder = self._folder_for(request)
         except PatchMismatch as error:
-            self._answer(error_result(request, f"this preview cannot be made: {error}"), self._folders.of(run_id))
+            what = "call" if isinstance(request, Call) else "preview"
+            self._answer(error_result(request, f"this {what} cannot be made: {error}"), self._folders.of(run_id))
             return
         except OSError as error:
             self._answer(error_result(request, f"the run cannot be put on disk: {error}"), self._folders.of(run_id))
@@ -168,7 +175,7 @@ class RunJobs:
             self._wait_for_document(request)
             return
         self._waiting_for_document.pop(run_id, None)
-        self._jobs[run_id] = RunJob(request, folder)
+        self._jobs[run_id] = RunJob(_without_document(request), folder)
         self.events.follow(run_id, folder.events)
 
     def document_changed(self) -> None:
@@ -242,7 +249,7 @@ class RunJobs:
     def suspend(self) -> None:
         """The agent ends: workers stop their runs where they can be resumed. Calls end by themselves."""
         for job in self._jobs.values():
-            if job.child is not None and not job.is_call:
+            if job.child is not None and job.resumes:
                 job.child.signal(signal.SIGHUP)
 
     def next_deadline(self) -> float:
@@ -253,7 +260,8 @@ class RunJobs:
     def _folder_for(self, request: Request) -> RunFolder | None:
         """A folder with all that the run needs; None when its document is not the one in force."""
         if isinstance(request, Call):
-            return self._folders.create(request)
+            document = packed_document(request.document, request.digest) if request.digest else None
+            return self._folders.create(_without_document(request), document)
         if isinstance(request, Preview):
             return self._folders.create(request, self._desired.packed_preview(request))
         if request.digest != self._desired.digest:
@@ -290,7 +298,7 @@ class RunJobs:
         self._ports.ended(child)
         job.child = job.progress = None
         job.deadline = float("inf")
-        if not job.folder.finished() and not job.is_call and job.workers < MOST_WORKERS:
+        if not job.folder.finished() and job.resumes and not job.timed_out and job.workers < MOST_WORKERS:
             log.warning("event=worker_ended run_id=%s ended_by=%s resumed=true", job.request.run_id, _ending(code))
             return
         del self._jobs[job.request.run_id]
@@ -362,6 +370,11 @@ class RunJobs:
         if job.timed_out and isinstance(job.request, Call):
             return _past_limit(job.request)
         return f"the worker was ended by {_ending(code)}"
+
+
+def _without_document(request: Request) -> Request:
+    """The request without what its folder holds."""
+    return msgspec.structs.replace(request, document=b"") if isinstance(request, Call) else request
 
 
 def _past_limit(call: Call) -> str:

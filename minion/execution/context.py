@@ -21,7 +21,7 @@ from minion.spool.grains_request import request_collection
 if TYPE_CHECKING:
     from extmods.loader import UserModules
     from extmods.store import ModuleStore
-    from highstate.run.ports import RunHooks
+    from highstate.run.ports import Journal, RunHooks
     from highstate.types import Chunk, Compiled, Files
     from minion.machine.machine import LocalMachine
     from minion.spool.state_queue import StateQueue
@@ -69,6 +69,8 @@ class Context:
     """Asks the controller what others have (`GetMine.asked`); None: there is no controller."""
     tree_has_modules: Callable[[], bool] | None = None
     """Whether the tree has modules for minions; None: it has to be asked."""
+    journal: Journal | None = None
+    """What keeps the results of states, where the call is resumed when it is cut off."""
     make_run_hooks: Callable[[], RunHooks] | None = None
     """What runs of states have besides."""
     read_again: Callable[[str], Mapping[str, Any]] | None = None

@@ -1,6 +1,7 @@
-"""Where this minion's lowstates come from: `Compiler` of the execution modules, twice.
+"""Where this minion's lowstates come from: `Compiler` of the execution modules.
 
-`RootsCompiler` compiles from local folders (`saltern call --local`); `HeldCompiler` takes what the controller sent.
+`RootsCompiler` compiles from local folders (`saltern call --local`); `HeldCompiler` takes what the controller sent as
+the desired state, `SentStates` what it compiled for one call.
 Called by `saltern call` and by the worker.
 """
 
@@ -54,14 +55,8 @@ class RootsCompiler:
 
     def highstate(self, pillar_override: Mapping[str, Any] | None) -> Compiled:
         """What the top file gives."""
-        if not pillar_override:
-            return compile_minion(self.files, self.pillar_files, self.minion, self.language, ports=self.ports)
-        plain = compile_minion(self.files, self.pillar_files, self.minion, self.language, ports=self.ports)
-        names = [name for matched in plain.matches.values() for name in matched]
-        if plain.errors or not names:
-            return plain
-        env = next(iter(plain.matches))
-        return self.sls(names, env, pillar_override)
+        given = (self.files, self.pillar_files, self.minion, self.language)
+        return compile_minion(*given, ports=self.ports, pillar_override=pillar_override)
 
     def sls(self, names: Sequence[str], saltenv: str, pillar_override: Mapping[str, Any] | None) -> Compiled:
         """Some SLS."""
@@ -129,6 +124,22 @@ class HeldCompiler:
     def _refused(self, message: str) -> Compiled:
         problem = Problem(message=message, pos=Pos(file="the desired state of this minion"))
         return Compiled(minion_id=self.minion_id, errors=(problem,))
+
+
+class SentStates(HeldCompiler):
+    """Gives the states that came with the call: the controller has compiled what it asks for, with its pillar."""
+
+    def highstate(self, pillar_override: Mapping[str, Any] | None) -> Compiled:
+        """All of them."""
+        return self._compiled(list(self.desired.chunks))
+
+    def sls(self, names: Sequence[str], saltenv: str, pillar_override: Mapping[str, Any] | None) -> Compiled:
+        """The same."""
+        return self._compiled(list(self.desired.chunks))
+
+    def around(self) -> Sequence[Chunk]:
+        """Nothing: what an SLS requires is in what it includes."""
+        return ()
 
 
 class _NoController:

@@ -98,6 +98,13 @@ class DesiredState:
         self.beacons = held.desired.pillar.get("beacons")
 
 
+def packed_document(document: bytes, digest: str) -> bytes:
+    """A document that came with a call, as `read_document` reads it. PatchMismatch when it is another one."""
+    if patch.digest_of_packed(document) != digest:
+        raise PatchMismatch(f"the document of the call is not {digest[:12]}")
+    return msgspec.msgpack.encode(_Stored(0, digest, msgspec.Raw(document)))
+
+
 def read_document(path: Path) -> HeldDocument:
     """A document from disk, checked against its digest. OSError when there is none, ValueError when it is damaged."""
     stored = _unpack(path)

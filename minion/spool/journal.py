@@ -70,7 +70,7 @@ class RunFolder:
 
     @property
     def document(self) -> Path:
-        """The desired document of a Run or Preview."""
+        """The desired document of a Run or Preview, or that which came with a Call."""
         return self.path / "document"
 
     @property

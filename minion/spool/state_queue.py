@@ -50,10 +50,11 @@ class Conflict(Exception):
 class StateQueue:
     """The place of one process in the queue; a run within a run has the place of the outer one."""
 
-    def __init__(self, cachedir: Path, fun: str, jid: str = "") -> None:
-        """`fun` and `jid`: what other processes show of this run."""
+    def __init__(self, cachedir: Path, fun: str, jid: str = "", *, begun: bool = False) -> None:
+        """`fun` and `jid`: what other processes show of this run. `begun`: it was cut off, and waits to be resumed."""
         self._cachedir = cachedir
         self._fun = fun
+        self._begun = begun
         self._jid = jid or time.strftime("%Y%m%d%H%M%S") + f"{time.time() % 1:.6f}"[2:]
         self._held = False
 
@@ -68,7 +69,7 @@ class StateQueue:
             yield
             return
         with contextlib.ExitStack() as held:
-            held.callback(self._register(queue, concurrent))
+            held.callback(self._register(queue or self._begun, concurrent))
             if not concurrent:
                 lock = take_lock(self._cachedir / RUN_LOCK, wait=True)
                 assert lock is not None  # noqa: S101  (it was waited for)

@@ -167,17 +167,21 @@ class CallEnd(NamedTuple):
     """Why it counts as failed, as Salt decides it; empty when it succeeded."""
 
 
-def call_function(job: WorkerRequest, request: Call, controller: ControllerClient, stop: Stop) -> CallEnd:
-    """Call an execution function; what it raises is raised."""
-    path = job.settings.cachedir / FILE_NAME
+def call_function(
+    job: WorkerRequest, request: Call, controller: ControllerClient, stop: Stop, journal: RunJournal
+) -> CallEnd:
+    """Call an execution function; what it raises is raised. With states that came with the call it runs these."""
+    path = job.folder.document if request.digest else job.settings.cachedir / FILE_NAME
 
     @cache
     def held() -> Desired:
         return read_document(path).desired if path.exists() else Desired(chunks={})
 
     events = SentEvents(job.settings.id, request.run_id, job.folder, controller.wake)
-    state_queue = StateQueue(job.settings.cachedir, request.fun, request.run_id)
-    context = _context(job, held, controller, events=events, state_queue=state_queue, stop=stop)
+    begun = bool(journal.recorded.done or journal.recorded.intents)
+    state_queue = StateQueue(job.settings.cachedir, request.fun, request.run_id, begun=begun)
+    resumed = journal if request.digest else None
+    context = _context(job, held, controller, events=events, state_queue=state_queue, stop=stop, journal=resumed)
     value = Modules(context).call(request.fun, request.args, request.kwargs)
     if job.settings.options.returners.names:
         _return(context, request, value)
@@ -203,15 +207,18 @@ def _context(
     state_queue: StateQueue | None = None,
     stop: Stop | None = None,
     aside: Path | None = None,
+    journal: RunJournal | None = None,
 ) -> Context:
     def compiler() -> LowstateSource:
-        from minion.execution.lowstate_sources import HeldCompiler
+        from minion.execution.lowstate_sources import HeldCompiler, SentStates
 
-        return HeldCompiler(minion_id=job.settings.id, desired=held())
+        source = HeldCompiler if journal is None else SentStates
+        return source(minion_id=job.settings.id, desired=held())
 
     def hooks() -> RunHooks:
         triggers = TriggerFile(job.settings.cachedir)
-        return run_hooks(job.settings.options.state, triggers, stop, on_result=events.on_result, on_start=job.on_start)
+        options, resumed = job.settings.options.state, journal is not None
+        return run_hooks(options, triggers, stop, events.on_result, job.on_start, resumed=resumed)
 
     return Context(
         minion_id=job.settings.id,
@@ -231,6 +238,7 @@ def _context(
         ask_mine=lambda asked: _mine_of_others(controller, asked),
         tree_has_modules=lambda: bool(held().modules),
         make_run_hooks=hooks,
+        journal=journal,
     )
 
 

@@ -53,7 +53,7 @@ def work(job: WorkerRequest, pipe: AgentPipe) -> None:
 
 def _do(job: WorkerRequest, request: Run | Preview | Call, pipe: AgentPipe) -> None:
     started = time.time()
-    stop = Stop(job.settings.stop_grace, has_agent=not isinstance(request, Call))
+    stop = Stop(job.settings.stop_grace, has_agent=not isinstance(request, Call) or bool(request.digest))
     stop.install()
     try:
         result = _call(job, request, pipe, stop) if isinstance(request, Call) else _run(job, request, pipe, stop)
@@ -68,14 +68,18 @@ def _do(job: WorkerRequest, request: Run | Preview | Call, pipe: AgentPipe) -> N
 
 def _call(job: WorkerRequest, request: Call, pipe: AgentPipe, stop: Stop) -> RunResult:
     journal = RunJournal(job.folder)
-    if journal.recorded.attempts:
+    if journal.recorded.attempts >= (ATTEMPTS if request.digest else 1):
+        if request.digest:
+            return error_result(request, _cut_off(journal))
         # A function may have done its work or half of it; only who asked can say whether it may be done again.
         return error_result(request, "the minion was stopped while this function ran; whether it finished is not known")
     journal.attempt()
     try:
-        end = call_function(job, request, ControllerClient(pipe), stop)
+        end = call_function(job, request, ControllerClient(pipe), stop, journal)
     except CallFailed as error:
         return error_result(request, ENDED if _ended(stop) else str(error))
+    if request.digest and stop.suspended():
+        raise AgentGone  # the next worker goes on from the journal
     if _ended(stop):
         return msgspec.structs.replace(error_result(request, ENDED), value=end.value)
     return RunResult(
@@ -97,9 +101,7 @@ def _ended(stop: Stop) -> bool:
 def _run(job: WorkerRequest, request: Run | Preview, pipe: AgentPipe, stop: Stop) -> RunResult:
     journal = RunJournal(job.folder)
     if journal.recorded.attempts >= ATTEMPTS:
-        return error_result(
-            request, f"cut off {ATTEMPTS} times at the same place, not begun again. {_reached(journal)}"
-        )
+        return error_result(request, _cut_off(journal))
     journal.attempt()
     held = read_document(job.folder.document)
     if held.digest != request.digest:
@@ -108,6 +110,10 @@ def _run(job: WorkerRequest, request: Run | Preview, pipe: AgentPipe, stop: Stop
     if unknown:
         return error_result(request, f"the document has no state {state_title(unknown[0])}")
     return run_chunks(job, request, held.desired, journal, ControllerClient(pipe), stop)
+
+
+def _cut_off(journal: RunJournal) -> str:
+    return f"cut off {ATTEMPTS} times at the same place, not begun again. {_reached(journal)}"
 
 
 def _reached(journal: RunJournal) -> str:

@@ -17,9 +17,10 @@ from controller.compilation.compile_rpc_server import RpcServer
 from controller.compilation.sandbox import SandboxPolicy
 from controller.compilation.workers.answer_limits import within_limits
 from controller.compilation.workers.channel import LimitExceeded
-from controller.compilation.workers.document_check import DocumentCheck
+from controller.compilation.workers.document_check import MOST_LEVELS, DocumentCheck
 from controller.compilation.workers.worker_process import FOR_SOURCES, WorkerFailed, WorkerProcess
 from controller.config.limits import CompileWorkerLimits
+from highstate.data_limits import is_shallow
 from wire.patch import digest_of_packed
 
 _DECODER = msgspec.msgpack.Decoder(CompiledMinion | PortCall)
@@ -79,8 +80,17 @@ class CompileProcess(WorkerProcess):
         if document:
             if found.digest != digest_of_packed(document):
                 raise ValueError("a document that has another digest than its answer says")
-            self._documents.check(document)
+            if request.states is not None and request.states.shows:
+                _check_shown(document)
+            else:
+                self._documents.check(document)
         elif found.ok and minion_id not in request.rendering and found.digest != request.held.get(minion_id):
             raise ValueError("an answer without a document")
         seconds = found.seconds if 0.0 <= found.seconds <= self.timeout else self.timeout
         return msgspec.structs.replace(found, document=document, seconds=seconds)
+
+
+def _check_shown(packed: bytes) -> None:
+    """msgspec.MsgspecError or ValueError for what is no plain value, or is nested too deeply."""
+    if not is_shallow(msgspec.msgpack.decode(packed), MOST_LEVELS):
+        raise ValueError(f"a value that is nested more than {MOST_LEVELS} levels deep")

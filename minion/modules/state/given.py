@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
 from minion.arguments.types import Map
-from minion.execution.context import Context
+from minion.execution.context import Context, LowstateSource
 from minion.execution.errors import CallFailed
 from minion.modules.state.runs import Pillar, Queue, StateRunOptions, compiler_of, good, run_chunks, testing, turn
 
@@ -79,10 +79,9 @@ def top(
     **ignored: Unpack[StateRunOptions],
 ) -> dict[str, Any]:
     """Run what another top file of the tree gives this minion."""
-    compiler = _roots(context, saltenv, pillarenv)
-    path = topfn.removeprefix("salt://")
+    source = _sent(context) or _roots(context, saltenv, pillarenv).with_options(state_top=topfn.removeprefix("salt://"))
     with turn(context, queue, concurrent):
-        compiled = compiler.with_options(state_top=path).highstate(pillar)
+        compiled = source.highstate(pillar)
         return run_chunks(context, good(compiled), compiled.pillar, testing(context, test))
 
 
@@ -92,6 +91,14 @@ def _run(context: Context, text: str, test: Any, pillar: Mapping[str, Any] | Non
     compiled = replace(compiler, files=files).sls([_NAME], "base", pillar)
     chunks = [replace(chunk, sls="") for chunk in good(compiled)]
     return run_chunks(context, chunks, compiled.pillar, testing(context, test))
+
+
+def _sent(context: Context) -> LowstateSource | None:
+    """What the controller compiled for this call, if it did."""
+    from minion.execution.lowstate_sources import SentStates
+
+    compiler = compiler_of(context)
+    return compiler if isinstance(compiler, SentStates) else None
 
 
 def _roots(context: Context, saltenv: str | None = None, pillarenv: str | None = None) -> RootsCompiler:

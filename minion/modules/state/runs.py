@@ -232,7 +232,16 @@ def run_chunks(
     machine = context.machine_with(pillar)
     engine = engine_of(context, machine, test=test)
     around = context.make_run_hooks() if context.make_run_hooks else WAITING
-    results = run(keyed, engine, test=test, clock=time.time, known=known, failhard=context.failhard, hooks=around)
+    results = run(
+        keyed,
+        engine,
+        test=test,
+        clock=time.time,
+        journal=context.journal,
+        known=known,
+        failhard=context.failhard,
+        hooks=around,
+    )
     if around.stopping():
         results |= not_run(keyed, results, known, "the run was ended by a signal")
     ran = as_running(keyed, results)

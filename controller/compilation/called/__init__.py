@@ -1,0 +1,1 @@
+"""Compiles for calls: states that somebody asks for beside the desired state."""
