@@ -1,4 +1,4 @@
-"""States that a call asks for, compiled in place of a highstate: `state.sls`, `pillar=` with a highstate, `state.show_*`.
+"""States that a call asks for, compiled in place of a highstate: `state.sls`, a highstate `pillar=`, `state.show_*`.
 
 Called by `compile_worker` in its process. What a `pillar=` changes is not put into the memo, where nobody would find it
 again.
