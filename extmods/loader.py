@@ -21,6 +21,7 @@ from typing import Any
 
 from extmods.ports import NO_FUNCTIONS, ImportableFunctions, ModuleSources
 from extmods.salt_compat.finder import install_finder
+from extmods.salt_compat.utils.decorators import lacks_dependency
 
 log = logging.getLogger(__name__)
 
@@ -180,7 +181,7 @@ def _functions(module: ModuleType) -> dict[str, UserFunction]:
     found: dict[str, UserFunction] = {}
     for name, value in module.__dict__.items():
         imported = isinstance(value, FunctionType) and value.__module__ not in (module.__name__, None)
-        if name.startswith("_") or not isinstance(value, FunctionType | functools.partial):
+        if name.startswith("_") or not isinstance(value, FunctionType | functools.partial) or lacks_dependency(value):
             continue
         if (only is not None and name not in only) or (only is None and imported and name not in alias):
             continue

@@ -15,6 +15,7 @@ from highstate.run.ports import RunHooks
 from highstate.run.runner import run
 from highstate.types import Chunk, StateResult
 from minion.execution import CallFailed, Context, Modules
+from minion.execution.errors import UnknownFunction
 from minion.execution.state_engine import engine_of
 from minion.machine.durable_files import write_durably
 from minion.modules.state.runs import sync_for
@@ -304,6 +305,18 @@ def once(value, seen=[]):
 def needing():
     return True
 
+@depends("salt", True)
+def having():
+    return True
+
+@depends("not_bound", fallback_function=lambda: "else")
+def falling_back():
+    return True
+
+@depends("no_such.function")
+def needing_a_function():
+    return True
+
 @require_one_of("a", "b")
 def either(a=None, b=None):
     return a or b
@@ -333,6 +346,10 @@ def test_what_salts_helpers_do(tmp_path: Path) -> None:
     context.sync_user_modules(("modules",))
     modules = Modules(context)
     assert modules.call("faced.named") == "faced"
+    assert modules.call("faced.having") is True
+    assert modules.call("faced.falling_back") == "else"
+    with pytest.raises(UnknownFunction, match=r"'faced\.needing' is not available"):
+        modules.call("faced.needing")
     assert modules.call("faced.once", [1]) == modules.call("faced.once", [1]) == [1]
     assert modules.call("faced.either", [], {"b": 2}) == 2
     found = modules.call("faced.helpers", [str(tmp_path / "file")])
@@ -348,7 +365,7 @@ def test_what_salts_helpers_do(tmp_path: Path) -> None:
         "asked": {"error": "file:///etc/passwd is no http:// or https:// URL"},
     }
     for fun, says in (
-        ("faced.needing", "not_bound"),
+        ("faced.needing_a_function", "no_such.function"),
         ("faced.either", "One of these"),
         ("faced.inner", "salt.loader.minion_mods is a part of Salt's own workings"),
     ):

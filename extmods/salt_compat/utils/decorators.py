@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable
 from typing import Any
 
 from extmods.salt_compat.exceptions import CommandExecutionError, SaltInvocationError
 
 Function = Callable[..., Any]
+
+DEPENDS = "__depends__"
+"""The attribute of a function that says on what it depends."""
 
 
 def memoize(function: Function) -> Function:
@@ -26,7 +30,10 @@ def memoize(function: Function) -> Function:
 
 
 def depends(*needed: Any, **options: Any) -> Callable[[Function], Function]:
-    """The function fails when what it depends on is not there: a condition or a name that is false or not bound."""
+    """The function is none of its module's when what it depends on is not there: a condition, or a name of the module.
+
+    A function of another module is looked for when this one is called, which fails without it.
+    """
     fallback = options.get("fallback_function")
 
     def wrap(function: Function) -> Function:
@@ -39,9 +46,17 @@ def depends(*needed: Any, **options: Any) -> Callable[[Function], Function]:
                 return fallback(*args, **kwargs)
             raise CommandExecutionError(f"{function.__name__} needs {', '.join(map(str, missing))}")
 
+        checked.__dict__[DEPENDS] = () if fallback is not None else needed
         return checked
 
     return wrap
+
+
+def lacks_dependency(function: Function) -> bool:
+    """Whether a function depends on what its module does not have."""
+    needed = getattr(function, DEPENDS, ())
+    here = (one for one in needed if not (isinstance(one, str) and "." in one))
+    return not all(_is_there(one, inspect.unwrap(function)) for one in here)
 
 
 def _is_there(needed: Any, function: Function) -> bool:
