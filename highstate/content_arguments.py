@@ -34,6 +34,35 @@ class ContentSource:
         return f"salt://{self.path} (saltenv {self.saltenv})"
 
 
+_MARKS = ("salt://", SLOT)
+
+
+def marked(values: Iterable[Value]) -> bool:
+    """Whether a text in these values begins as a URL of the tree or a slot does.
+
+    Asked of every state of every minion, and true of few: what it asks of a value is asked in one call.
+    """
+    waiting = [values]
+    while waiting:
+        for one in waiting.pop():
+            kind = type(one)
+            if kind is str:
+                if one.startswith(_MARKS):
+                    return True
+            elif kind is dict:
+                waiting.append(one.values())
+            elif kind is list or kind is tuple:
+                waiting.append(one)
+            elif isinstance(one, str):
+                if one.startswith(_MARKS):
+                    return True
+            elif isinstance(one, Mapping):
+                waiting.append(one.values())
+            elif isinstance(one, (list, tuple)):
+                waiting.append(one)
+    return False
+
+
 def urls_in(value: Value) -> list[str]:
     """The salt:// URLs anywhere in a value, in order."""
     if isinstance(value, str):

@@ -16,11 +16,12 @@ import json
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import TypeAlias
 
 from highstate.compile.positions import source_excerpt
 from highstate.compile.template_variables import template_variables
 from highstate.compile_options import MissingSource
-from highstate.content_arguments import SLOT, ContentSource, calls_functions, has_slot, urls_in
+from highstate.content_arguments import SLOT, ContentSource, calls_functions, has_slot, marked, urls_in
 from highstate.files import is_binary_template, through_link
 from highstate.memo.tracked import Recorder
 from highstate.missing_sources import missing_source_warning
@@ -31,6 +32,9 @@ from highstate.render.pipeline import render_template
 from highstate.traverse import traverse
 from highstate.types import ABSENT, Chunk, Content, Files, Pos, Problem, Stage, Value
 from matching.linear_regex import PatternRefused
+
+StateModules: TypeAlias = "dict[tuple[str, str], ContentSource | None]"
+"""Environment and state module -> the file of the tree that brings it, of those that were looked for."""
 
 _MISSING = object()
 
@@ -49,7 +53,11 @@ _NO_SOURCES = frozenset({"context", "defaults", "contents", "content", "text", "
 _CONFIGURED = {"alias": "aliases.file", "host": "hosts.file", "iptables": "iptables.save_filters"}
 """State module -> the option of the minion's configuration that it reads, and that grains or pillar may set."""
 
-_CONDITIONS = ("onlyif", "unless", "check_cmd")
+_CONDITIONS = frozenset(("onlyif", "unless", "check_cmd"))
+
+_NOT_OF_MANAGED = _NO_SOURCES | {"source", "template"}
+_NOT_OF_SCRIPT = _NO_SOURCES | {"source", "name", "template"}
+_NOT_OF_RECURSE = _NO_SOURCES | {"source"}
 
 _SHOWS_CONTENT = ("salt://", SLOT)
 
@@ -118,20 +126,27 @@ def contents_of(
     `contexts` has one for each saltenv.
     """
     contents: dict[str, Content] = {}
+    modules: StateModules = {}
     for chunk in chunks:
-        if chunk.tag in contents:
+        tag = chunk.tag
+        if tag in contents:
             continue
-        content = content_of(chunk, contexts, found)
+        content = content_of(chunk, contexts, found, modules)
         if content is not None:
-            contents[chunk.tag] = content
+            contents[tag] = content
     return contents
 
 
-def content_of(chunk: Chunk, contexts: Mapping[str, RenderContext], found: SourceProblems) -> Content | None:
-    """The content of a chunk, None when it has none; what is wrong with its sources is added to `found`."""
+def content_of(
+    chunk: Chunk, contexts: Mapping[str, RenderContext], found: SourceProblems, modules: StateModules | None = None
+) -> Content | None:
+    """The content of a chunk, None when it has none; what is wrong with its sources is added to `found`.
+
+    `modules` is kept from one chunk to the next, where what they read is recorded together.
+    """
     if chunk.saltenv not in contexts:
         return None
-    reader = _Reader(chunk, contexts, found)
+    reader = _Reader(chunk, contexts, found, {} if modules is None else modules)
     reader.read()
     return reader.parts.content() if reader.parts.digest else None
 
@@ -140,7 +155,7 @@ def source_texts(chunk: Chunk, contexts: Mapping[str, RenderContext]) -> tuple[s
     """The digest of a chunk's content, as `content_of` gives it, and its texts; empty when it has none."""
     if chunk.saltenv not in contexts:
         return "", ()
-    reader = _Reader(chunk, contexts, SourceProblems())
+    reader = _Reader(chunk, contexts, SourceProblems(), {})
     reader.read()
     parts = reader.parts
     return (parts.content().digest, tuple(parts.texts)) if parts.digest else ("", ())
@@ -161,13 +176,18 @@ def gives_no_content(argument: str, old: Value, new: Value) -> bool:
 class _Reader:
     """Reads what one chunk uses."""
 
-    def __init__(self, chunk: Chunk, contexts: Mapping[str, RenderContext], found: SourceProblems) -> None:
+    def __init__(
+        self, chunk: Chunk, contexts: Mapping[str, RenderContext], found: SourceProblems, modules: StateModules
+    ) -> None:
         self.chunk = chunk
         self.contexts = contexts
         self.context = contexts[chunk.saltenv]
         self.files: Files = self.context.files
         self.arguments = chunk.arguments
         self.found = found
+        self.modules = modules
+        self.marked = marked((chunk.name, *chunk.arguments.values()))
+        """Whether a URL or a slot can be in it."""
         self.parts = _Parts()
 
     def read(self) -> None:
@@ -189,7 +209,7 @@ class _Reader:
         self._unforeseen()
 
     def _managed(self) -> None:
-        self._mentioned({*_NO_SOURCES, "source", "template"})
+        self._mentioned(_NOT_OF_MANAGED)
         has_text = any(
             self.arguments.get(key) is not None for key in ("contents", "contents_pillar", "contents_grains")
         )
@@ -201,7 +221,7 @@ class _Reader:
         self._first_source(self.arguments.get("source"), self.arguments.get("template"))
 
     def _script(self) -> None:
-        self._mentioned({*_NO_SOURCES, "source", "name", "template"})
+        self._mentioned(_NOT_OF_SCRIPT)
         self._first_source(self.arguments.get("source", self.chunk.name), self.arguments.get("template"))
 
     def _first_source(self, sources: Value, template: Value) -> None:
@@ -223,7 +243,7 @@ class _Reader:
             self._missing(" or ".join(map(str, missing)), missing[0])
 
     def _recurse(self) -> None:
-        self._mentioned({*_NO_SOURCES, "source"})
+        self._mentioned(_NOT_OF_RECURSE)
         given = self.arguments.get("source")
         found = [
             ContentSource.parse(url, self.chunk.saltenv) for url in (given if isinstance(given, list) else [given])
@@ -276,6 +296,8 @@ class _Reader:
 
     def _mentioned(self, but: Collection[str]) -> None:
         """Whatever files the arguments, `but` for some, name by a salt:// URL."""
+        if not self.marked:
+            return
         default = "jinja" if (self.chunk.state, self.chunk.fun) in _JINJA_UNLESS_TOLD else None
         template = self.arguments.get("template", default) if "template" not in but else None
         named = {"name": self.chunk.name, **self.arguments}
@@ -314,12 +336,23 @@ class _Reader:
         module = self._module_of_the_tree()
         if module is not None:
             self._plain(module)
-        conditions = [self.arguments.get(key) for key in _CONDITIONS]
-        if module is not None or has_slot(self.arguments) or calls_functions(conditions):
+        if module is not None or (self.marked and has_slot(self.arguments)) or self._asks_functions():
             self._whole_minion()
+
+    def _asks_functions(self) -> bool:
+        """Whether a condition calls a function of the minion."""
+        if _CONDITIONS.isdisjoint(self.arguments):
+            return False
+        return any(calls_functions(self.arguments.get(key)) for key in _CONDITIONS)
 
     def _module_of_the_tree(self) -> ContentSource | None:
         """The file of `_states` that brings this state."""
+        known_as = self.chunk.saltenv, self.chunk.state
+        if known_as not in self.modules:
+            self.modules[known_as] = self._found_module()
+        return self.modules[known_as]
+
+    def _found_module(self) -> ContentSource | None:
         for path in f"_states/{self.chunk.state}.py", f"_states/{self.chunk.state}/__init__.py":
             if self.files.oid(path, self.chunk.saltenv) is not None:
                 return ContentSource(path=path, saltenv=self.chunk.saltenv)

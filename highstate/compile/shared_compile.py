@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from highstate.compile.assemble import NOTHING
-from highstate.compile.content import SourceProblems, content_of, gives_no_content
+from highstate.compile.content import SourceProblems, StateModules, content_of, gives_no_content
 from highstate.compile.high import High
 from highstate.compile.shapes import Placeholder, shape_of, with_placeholders
 from highstate.data_limits import unbounded
@@ -228,6 +228,7 @@ def filled(
                 chunks[index] = replace(chunks[index], arguments=arguments)
     contents: dict[str, Content] = {}
     found = SourceProblems()
+    modules: StateModules = {}
     other = {read for read, was in plan.reads.items() if recorder.record(read) != was}
     for index, (chunk, part) in enumerate(zip(chunks, plan.parts, strict=True)):
         content = part.content
@@ -236,7 +237,7 @@ def filled(
             or not other.isdisjoint(part.reads)
             or (chunk is not plan.compiled.lowstate[index] and not _without_content(plan, index, chunk))
         ):
-            content = content_of(chunk, contexts, found)
+            content = content_of(chunk, contexts, found, modules)
         if content is not None:
             contents[chunk.tag] = content
     if found.any:

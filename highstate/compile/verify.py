@@ -21,11 +21,16 @@ def verify(high: High) -> None:
     for id_, body in high.bodies.items():
         if id_.startswith("__"):
             continue
-        if not _right_place(body):
+        if not _plainly_placed(body):
             high.problems.extend(_place_problems(high.location(id_), f"ID {id_!r}", body))
         for state in states_of(body):
             if not _plainly_right(state, body[state]):
                 high.problems.extend(_state_problems(high.location(id_), id_, state, body[state]))
+
+
+def _plainly_placed(body: dict[Value, Value]) -> bool:
+    """The same for what a body says of where it comes from: its SLS, as each has it."""
+    return isinstance(body.get("__sls__", ""), str) and "__id__" not in body and "__sls_included_from__" not in body
 
 
 def _plainly_right(state: str, run: Value) -> bool:
@@ -43,7 +48,7 @@ def _plainly_right(state: str, run: Value) -> bool:
                 return False
             key = next(iter(argument))
             if (
-                not _right_place(argument)
+                (not _PLACE.isdisjoint(argument) and any(_place_faults(argument)))
                 or key == "names"
                 or (key in REQUISITE_ARGUMENTS and not _right_requisites(argument, argument[key]))
             ):
@@ -51,12 +56,8 @@ def _plainly_right(state: str, run: Value) -> bool:
     return functions == 1
 
 
-def _right_place(data: dict[Value, Value]) -> bool:
-    """Whether what Salt itself writes into a chunk has Salt's form, where an author wrote it."""
-    return _PLACE.isdisjoint(data) or not any(_place_faults(data))
-
-
 def _place_faults(data: dict[Value, Value]) -> Iterator[tuple[Value, str]]:
+    """What Salt itself writes into a chunk and does not have Salt's form, where an author wrote it."""
     for key in _PLACE.intersection(data):
         value = data[key]
         if key != "__sls_included_from__":

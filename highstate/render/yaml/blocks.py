@@ -15,7 +15,6 @@ from threading import Lock
 from typing import Any, TypeAlias
 
 import yaml
-from cachetools import FIFOCache
 from yaml._yaml import CParser
 from yaml.resolver import Resolver
 
@@ -107,7 +106,8 @@ class Blocks:
         return places
 
 
-_known: FIFOCache[str, Block] = FIFOCache(_MOST_BLOCKS)
+_known: dict[str, Block] = {}
+"""By text. The oldest go first. A plain dict for the reason given in `highstate.compile.shapes`."""
 _lock = Lock()
 
 
@@ -156,13 +156,12 @@ def forget() -> None:
 def forget_oldest_blocks() -> None:
     """Drop the half of the entries that were read first."""
     with _lock:
-        for _ in range((len(_known) + 1) // 2):
-            _known.popitem()
+        for text in list(_known)[: (len(_known) + 1) // 2]:
+            del _known[text]
 
 
 def _block(text: str) -> Block | None:
-    with _lock:
-        found = _known.get(text)
+    found = _known.get(text)
     if found is not None:
         return found
     read = read_plain(text, _words, _word) or _read_by_nodes(text)
@@ -173,6 +172,8 @@ def _block(text: str) -> Block | None:
     if len(text) <= _LONGEST:
         with _lock:
             _known[text] = block
+            while len(_known) > _MOST_BLOCKS:
+                del _known[next(iter(_known))]
             if len(_words) > _MOST_TEXTS:
                 _words.clear()
     return block
