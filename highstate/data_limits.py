@@ -24,12 +24,12 @@ def unbounded(value: Value) -> str:
                 below.extend(outer.values())
             elif isinstance(outer, (list, tuple)):
                 below.extend(outer)
-        level = below
-        count += len(level)
-        if not level:
+        count += len(below)
+        if not below:
             return ""
         if count > _LIMITS.values:
             return f"unfolds to more than {_LIMITS.values} values (an anchor used again and again?)"
+        level = [one for one in below if type(one) is not str]  # most are
     return f"is nested more than {_LIMITS.depth} levels deep (an anchor that holds itself?)"
 
 
