@@ -269,6 +269,8 @@ class ControllerService:
                 for event in await asyncio.to_thread(telemetry.event_log.kept, query.tag, query.since):
                     newest = event.id
                     yield view_of(event)
+            if not query.follow:
+                return
             async for event in subscription:
                 if event.id > newest:
                     yield view_of(event)

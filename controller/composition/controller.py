@@ -72,5 +72,5 @@ def compose(resources: Resources) -> Parts:
         service=compose_service(shared, key_changes, compilation, actions, pull_requests, runners),
         pull_requests=pull_requests,
         runners=runners,
-        reactor=compose_reactor(shared, compilation, actions.jobs, runners),
+        reactor=compose_reactor(shared, compilation, actions.jobs, runners, reconciler),
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache, partial
 from typing import Any, get_args
 
@@ -10,22 +10,29 @@ from controller.compilation.sandbox_policy import sandbox_policy_of
 from controller.composition.compilation import CompilationParts
 from controller.composition.shared import Shared
 from controller.jobs.jobs import Jobs
+from controller.observe.event_log import MOST_READ
 from controller.reactions.actions import USER, ReactionActions
 from controller.reactions.reactor import Reactor, ReactorSettings
 from controller.reactions.reactor_process import ReactorProcess
+from controller.reactions.rules import RULE_STATE, RuleRecord
+from controller.reconcile.decision import AfterRun, Request
+from controller.reconcile.reconciler import Reconciler
 from controller.runners import registry
 from controller.runners.runner_jobs import ControllerCall, RunnerJobs
 from reactors.rules.loop_guard import LoopBounds, LoopGuard
 from reactors.rules.reaction import Parameters, ReactionCall
 
 
-def compose_reactor(shared: Shared, compilation: CompilationParts, jobs: Jobs, runners: RunnerJobs) -> Reactor:
+def compose_reactor(
+    shared: Shared, compilation: CompilationParts, jobs: Jobs, runners: RunnerJobs, reconciler: Reconciler
+) -> Reactor:
     """What answers events."""
     settings = shared.resources.settings
     limits = settings.limits.reactor
     return Reactor(
         settings=ReactorSettings(
             reactors=settings.reactor,
+            rules=settings.rules,
             language=settings.language,
             limits=limits,
             grains=cache(_own_grains),
@@ -45,13 +52,27 @@ def compose_reactor(shared: Shared, compilation: CompilationParts, jobs: Jobs, r
             targets=shared.targets,
             jobs=jobs,
             start_runner=partial(_start_runner, runners),
+            sync=partial(_sync, reconciler),
             most_minions=limits.minions,
         ),
         guard=LoopGuard(LoopBounds(depth=limits.chain, firings=limits.firings_per_minute)),
         ids=shared.ids,
         metrics=shared.metrics,
         clock=shared.clock,
+        record=RuleRecord(
+            recent=lambda: list(reversed(shared.resources.store.events.tagged(RULE_STATE, MOST_READ))),
+            event=shared.resources.store.events.get,
+            keep=shared.event_log.flush,
+        ),
     )
+
+
+def _sync(reconciler: Reconciler, minions: Sequence[str], whole: bool, cause: int) -> Mapping[str, str]:
+    answers = reconciler.request(minions, Request(whole=whole, test=False, user=USER), cause)
+    return {
+        minion: answer.run_id if isinstance(answer, AfterRun) else answer if isinstance(answer, str) else ""
+        for minion, answer in answers.items()
+    }
 
 
 async def _start_runner(runners: RunnerJobs, call: ReactionCall, cause: int) -> str:

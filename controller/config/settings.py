@@ -44,6 +44,7 @@ from options.kinds import (
     one_as_list,
 )
 from options.near_names import did_you_mean
+from reactors.rules.native_rule import NativeRules, read_rules
 from reactors.rules.reactor_map import ReactorMap, read_reactor_map
 
 LOG_LEVELS = ("all", "garbage", "trace", "debug", "info", "warning", "error", "critical", "quiet")
@@ -158,6 +159,7 @@ class ControllerSettings:
     forges: tuple[ForgeSettings, ...] = ()
     """Whose pull requests are previewed."""
     reactor: ReactorMap = field(default_factory=ReactorMap)
+    rules: NativeRules = field(default_factory=NativeRules)
     """Which SLS answer events of which tags."""
     places: Mapping[str, str] = field(default_factory=dict, repr=False)
     """Option -> `file:line` where it was set."""
@@ -203,6 +205,7 @@ def _settings(options: Mapping[str, Option], faults: list[Fault], config_dir: Pa
         limits=read_limits(options.get("limits"), faults),
         forges=read_forges(options.get("forges"), faults),
         reactor=_reactor(options.get("reactor"), faults),
+        rules=read_rules(options.get("rules"), faults),
         places={name: option.place for name, option in options.items()},
         **_located(dict(own)),
     )
@@ -354,7 +357,20 @@ def _contradictions(settings: ControllerSettings) -> list[Fault]:
 
 
 _NOT_OPTIONS = frozenset(
-    ("config_dir", "trees", "language", "ports", "sdb", "limits", "forges", "reactor", "places", "opts", "ext_pillar")
+    (
+        "config_dir",
+        "trees",
+        "language",
+        "ports",
+        "sdb",
+        "limits",
+        "forges",
+        "reactor",
+        "rules",
+        "places",
+        "opts",
+        "ext_pillar",
+    )
 )
 """Fields that no option sets by its own name."""
 
@@ -372,7 +388,7 @@ LANGUAGE = {
 RENDERERS = _kinds(RendererOptions)
 PORTS = _kinds(PortOptions, without=frozenset(("nodegroups", "configuration")))
 ROOTS = _kinds(TreeOptions, without=frozenset(("remotes", "positions")))
-KNOWN = frozenset(("limits", "forges", "reactor", *OWN, *LANGUAGE, *RENDERERS, *PORTS, *ROOTS, *GIT_LISTS))
+KNOWN = frozenset(("limits", "forges", "reactor", "rules", *OWN, *LANGUAGE, *RENDERERS, *PORTS, *ROOTS, *GIT_LISTS))
 """All options that are known here by name; those of gitfs are known to it."""
 POLICY = frozenset(("apply", "push", "verify", "drift", "facts", "missing_source", "previews"))
 """Keys of a tree's saltern.yaml."""

@@ -17,7 +17,11 @@ from controller.reactions.reactor_files import find_files
 from controller.reactions.rendering import ReactorRenderer
 from controller.runners import registry
 from highstate.types import Value
+from reactors.events import Event
+from reactors.rules.native_rule import NativeRules, values_of
 from reactors.rules.reaction import ReactionCall, Reactions
+from reactors.rules.rule_engine import RuleOutcome
+from reactors.rules.rule_pace import RuleVerdict
 
 
 class ReactorTest(msgspec.Struct, frozen=True, kw_only=True):
@@ -94,3 +98,16 @@ def plain_reaction(call: ReactionCall) -> dict[str, Any]:
     }
     said = {"ret": call.ret, "batch": call.batch, "subset": call.subset, "timeout": call.timeout}
     return plain | {name: value for name, value in said.items() if value}
+
+
+def rule_reactions(rules: NativeRules, tag: str, data: dict[str, Value]) -> tuple[list[dict[str, Any]], list[str]]:
+    """What native rules would do about an event, and what could not be done. Their pace is left out."""
+    event = Event(id=0, tag=tag, time=0.0, data=data)
+    reactions: list[dict[str, Any]] = []
+    errors: list[str] = []
+    for rule in rules.matching(tag):
+        if rule.match.holds(values_of(event)):
+            calls, wrong = RuleOutcome(rule=rule, about="", verdict=RuleVerdict.FIRE, event=event).calls()
+            reactions += [plain_reaction(call) for call in calls]
+            errors += wrong
+    return reactions, errors

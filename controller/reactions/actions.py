@@ -23,6 +23,12 @@ USER = "Reactor"
 """Who asks for what reactions do, as in Salt."""
 _KINDS = frozenset(get_args(TargetKind))
 
+StartSync: TypeAlias = Callable[[Sequence[str], bool, int], Mapping[str, str]]
+"""Has minions apply what is pending, or (True) their whole highstate; the last argument: id of the cause.
+
+Minion -> its run; empty where nothing is to be done or it is not connected.
+"""
+
 StartRunner: TypeAlias = Callable[[ReactionCall, int], Awaitable[str]]
 """Begins a runner or wheel; arguments: the call, id of the cause. The jid."""
 
@@ -65,6 +71,7 @@ class ReactionActions:
     targets: Targets
     jobs: Jobs
     start_runner: StartRunner
+    sync: StartSync
     most_minions: int
     batches: set[asyncio.Task[None]] = field(default_factory=set)
     """Those that go on."""
@@ -75,12 +82,14 @@ class ReactionActions:
         try:
             if call.type == "local":
                 return await self._local(call, cause, about)
+            if call.type == "reconcile":
+                return await self._sync(call, cause, about)
             if call.type in ("runner", "wheel"):
                 return StartedAction(**about, jobs={"": await self.start_runner(call, cause)})
         except ServiceError as error:
             return StartedAction(**about, error=str(error))
-        hint = "use a `local` reaction with the id of the controller's own minion"
-        return StartedAction(**about, error=f"reactions of type caller are not built; {hint}")
+        hint = "use a `local` reaction with the id of the minion on the controller's machine"
+        return StartedAction(**about, error=f"a controller is no minion, and runs no functions of one itself: {hint}")
 
     async def close(self) -> None:
         """End what goes on in batches, as the controller stops."""
@@ -92,18 +101,8 @@ class ReactionActions:
     async def _local(self, call: ReactionCall, cause: int, about: Mapping[str, Any]) -> StartedAction:
         if call.ret:
             return StartedAction(**about, error=f"ret: {call.ret}: returners of single jobs are not built")
-        kind = "list" if isinstance(call.tgt, list | tuple) else str(call.tgt_type)
-        if kind not in _KINDS:
-            return StartedAction(**about, error=f"tgt_type: there is no {kind!r}; there is {', '.join(sorted(_KINDS))}")
-        expression = ",".join(map(str, call.tgt)) if isinstance(call.tgt, list | tuple) else str(call.tgt)
-        target = TargetExpression(kind=kind, expression=expression)  # type: ignore[arg-type]
-        minions = await asyncio.to_thread(self.targets.select, target)
-        if call.subset:
-            minions = sorted(random.sample(minions, min(call.subset, len(minions))))
-        if len(minions) > self.most_minions:
-            return StartedAction(
-                **about, error=f"{len(minions)} minions match; the limit `minions` is {self.most_minions}"
-            )
+        target = _target_of(call)
+        minions = await self._minions(target, call.subset)
         question = CallQuestion(
             target=target, fun=call.fun, args=call.arg, kwargs=call.kwarg, limit=0.0, timeout=call.timeout
         )
@@ -117,6 +116,22 @@ class ReactionActions:
         jobs = {minion: run_id for minion, (run_id, _) in asked.items() if run_id}
         return StartedAction(**about, jobs=jobs, unreachable=[minion for minion in asked if minion not in jobs])
 
+    async def _sync(self, call: ReactionCall, cause: int, about: Mapping[str, Any]) -> StartedAction:
+        minions = await self._minions(_target_of(call), 0)
+        asked = self.sync(minions, call.kwarg.get("whole") is True, cause)
+        jobs = {minion: run_id for minion, run_id in asked.items() if run_id}
+        return StartedAction(**about, jobs=jobs, unreachable=[minion for minion in asked if minion not in jobs])
+
+    async def _minions(self, target: TargetExpression, subset: int) -> list[str]:
+        """The minions of a target, or so many of them by chance. Raises ServiceError."""
+        minions = list(await asyncio.to_thread(self.targets.select, target))
+        if subset:
+            minions = sorted(random.sample(minions, min(subset, len(minions))))
+        if len(minions) > self.most_minions:
+            text = f"{len(minions)} minions match; the limit `minions` is {self.most_minions}"
+            raise ServiceError("bad-request", text)
+        return minions
+
     def _batches_ended(self, task: asyncio.Task[None]) -> None:
         self.batches.discard(task)
         if not task.cancelled() and (error := task.exception()) is not None:
@@ -128,6 +143,15 @@ class ReactionActions:
             asked = self.jobs.start(minions[first : first + size], question, user=USER, cause=cause)
             async for _ in self.jobs.gather(asked, question.timeout or DEADLINE):
                 pass
+
+
+def _target_of(call: ReactionCall) -> TargetExpression:
+    """The minions that a reaction names. Raises ServiceError."""
+    kind = "list" if isinstance(call.tgt, list | tuple) else str(call.tgt_type)
+    if kind not in _KINDS:
+        raise ServiceError("bad-request", f"tgt_type: there is no {kind!r}; there is {', '.join(sorted(_KINDS))}")
+    expression = ",".join(map(str, call.tgt)) if isinstance(call.tgt, list | tuple) else str(call.tgt)
+    return TargetExpression(kind=kind, expression=expression)  # type: ignore[arg-type]
 
 
 def _size(batch: str, count: int) -> int:

@@ -10,7 +10,7 @@ Events that say what a reactor does are never answered themselves.
 
 from __future__ import annotations
 
-import datetime
+import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -24,16 +24,22 @@ from controller.reactions.actions import ReactionActions, StartedAction
 from controller.reactions.messages import ReactorRequest, RenderedReactions
 from controller.reactions.reactor_files import ReactorFiles, find_files
 from controller.reactions.reactor_process import ReactorProcess
+from controller.reactions.rules import RuleFirings, RuleRecord
+from controller.reactions.stamps import stamp_of
 from controller.reconcile.jids import Jids
 from controller.reconcile.live import LiveRevision
+from controller.store import StoreError
 from highstate.compile_options import CompileOptions
 from highstate.files import MemoryFiles
-from highstate.types import Files
-from reactors.bus import Bus, QueueBounds
+from highstate.types import Files, Pos, Problem, Stage
+from reactors.bus import Bus, QueueBounds, Subscription
 from reactors.events import Event
 from reactors.rules.loop_guard import LoopGuard
+from reactors.rules.native_rule import NativeRules
 from reactors.rules.reaction import Parameters
 from reactors.rules.reactor_map import ReactorEntry, ReactorMap, sls_of
+from reactors.rules.rule_engine import RuleOutcome
+from reactors.rules.rule_pace import RuleVerdict
 
 log = structlog.get_logger("saltern.reactor")
 
@@ -53,6 +59,8 @@ class ReactorSettings:
 
     reactors: ReactorMap
     """Of the controller's file."""
+    rules: NativeRules
+    """Of the controller's file, too."""
     language: CompileOptions
     limits: ReactorLimits
     grains: Callable[[], Mapping[str, Any]]
@@ -72,8 +80,23 @@ class Reactor:
     ids: Jids
     metrics: Metrics
     clock: Callable[[], float]
+    record: RuleRecord
     _of_tree: ReactorMap = field(default_factory=ReactorMap)
     _all: ReactorMap | None = None
+    _rules_of_tree: NativeRules = field(default_factory=NativeRules)
+    _all_rules: NativeRules | None = None
+    _firings: RuleFirings = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._firings = RuleFirings(
+            bus=self.bus,
+            record=self.record,
+            metrics=self.metrics,
+            clock=self.clock,
+            rules=self._rules,
+            fire=self._fire,
+            failed=self._failed,
+        )
 
     def _reactors(self) -> ReactorMap:
         """Those of the controller's file, then those of the live tree, which change with it."""
@@ -83,6 +106,16 @@ class Reactor:
             self._all = ReactorMap((*self.settings.reactors.entries, *of_tree.entries))
         return self._all
 
+    def _rules(self) -> NativeRules:
+        """Native rules, as `_reactors`; of two with one name that of the controller's file counts."""
+        of_tree = self.live.policy.rules
+        if self._all_rules is None or of_tree is not self._rules_of_tree:
+            self._rules_of_tree = of_tree
+            own = {rule.name: rule for rule in self.settings.rules.rules}
+            others = {rule.name: rule for rule in of_tree.rules if rule.name not in own}
+            self._all_rules = NativeRules((*own.values(), *others.values()))
+        return self._all_rules
+
     async def run(self) -> None:
         """Answer events until cancelled."""
         limits = self.settings.limits
@@ -91,19 +124,29 @@ class Reactor:
             bounds=QueueBounds(events=limits.waiting_events, size=limits.waiting_bytes),
             on_refusal=self._shed,
         ) as subscription:
-            dropped = 0
-            async for event in subscription:
-                if subscription.dropped > dropped:
-                    data = {"dropped": subscription.dropped - dropped, "since": event.time}
-                    self.bus.publish(f"{OWN_TAGS}shed", data)
-                    log.warning("events dropped that reactors would have answered", dropped=data["dropped"])
-                    dropped = subscription.dropped
-                try:
-                    await self._answer(event)
-                except (
-                    Exception
-                ) as error:  # the border of one event: a full disk or a broken tree ends no other reaction
-                    self._failed(event, error)
+            try:
+                await self._firings.restore()
+            except StoreError as error:
+                log.error("the state of rules is not known; they begin anew", error=str(error))
+            waiting = asyncio.create_task(self._firings.wait(), name="rules")
+            try:
+                await self._answer_all(subscription)
+            finally:
+                waiting.cancel()
+                await asyncio.gather(waiting, return_exceptions=True)
+
+    async def _answer_all(self, subscription: Subscription) -> None:
+        dropped = 0
+        async for event in subscription:
+            if subscription.dropped > dropped:
+                data = {"dropped": subscription.dropped - dropped, "since": event.time}
+                self.bus.publish(f"{OWN_TAGS}shed", data)
+                log.warning("events dropped that reactors would have answered", dropped=data["dropped"])
+                dropped = subscription.dropped
+            try:
+                await self._answer(event)
+            except Exception as error:  # the border of one event: a full disk or a broken tree ends no other reaction
+                self._failed(event, error)
 
     def _failed(self, event: Event, error: Exception) -> None:
         """Say that an event was not answered, or not wholly."""
@@ -118,9 +161,12 @@ class Reactor:
     def _is_answered(self, event: Event) -> bool:
         """Asked about every event of the bus."""
         self.guard.follow(event)
-        return not event.tag.startswith(OWN_TAGS) and bool(self._reactors().matching(event.tag))
+        if event.tag.startswith(OWN_TAGS):
+            return False
+        return bool(self._reactors().matching(event.tag)) or self._firings.concerns(event.tag)
 
     async def _answer(self, event: Event) -> None:
+        await self._firings.answer(event)
         entries = self._allowed(event, self._reactors().matching(event.tag))
         if not entries:
             return
@@ -137,16 +183,33 @@ class Reactor:
         problems = (*(problem for each in found for problem in each.problems), *rendered.problems)
         self._tell(firing, new, event, about, done, replace_problems(rendered, problems), self.clock() - began)
 
+    async def _fire(self, outcome: RuleOutcome) -> None:
+        """Do what a native rule asks for."""
+        event, rule, began = outcome.event, outcome.rule, self.clock()
+        named = f"rule {rule.name}"
+        if not self._may_fire(named, rule.place, event):
+            return
+        firing = self.ids.next()
+        about: dict[str, Any] = {"id": event.minion, "event": event.id, "tag": event.tag, "sls": []}
+        about |= {"rule": rule.name, "about": outcome.about, "escalated": outcome.verdict is RuleVerdict.ESCALATE}
+        self._firings.fired(outcome)
+        new = self.bus.publish(f"{OWN_TAGS}{firing}/new", about, cause=event.id, revision=self.live.digest)
+        self.guard.reacted(new.id, (*self.guard.follow(event), named))
+        await self._firings.kept()
+        calls, errors = outcome.calls(stamp_of(event))
+        done = [await self.actions.do(call, new.id) for call in calls]
+        problems = tuple(Problem(message=error, pos=Pos(file=rule.place, stage=Stage.RENDER)) for error in errors)
+        self._tell(firing, new, event, about, done, RenderedReactions(problems=problems), self.clock() - began)
+
     def _request(self, event: Event, sls: Sequence[str], found: list[ReactorFiles]) -> ReactorRequest:
         """What the process has to render; looks for files, and so is made in a thread."""
         files: Files = self.live.trees.files if self.live.trees is not None else _NO_TREE
         found.append(find_files(sls, files))
-        stamp = datetime.datetime.fromtimestamp(event.time, datetime.UTC).isoformat()
         return ReactorRequest(
             tree=found[0].tree,
             files=found[0].files,
             tag=event.tag,
-            data={"_stamp": stamp, **event.data},
+            data={"_stamp": stamp_of(event), **event.data},
             language=self.settings.language,
             grains=self.settings.grains(),
             parameters=self.settings.parameters(),
@@ -154,19 +217,18 @@ class Reactor:
 
     def _allowed(self, event: Event, entries: Sequence[ReactorEntry]) -> list[ReactorEntry]:
         """Those entries that may answer; the others are said to be a loop."""
-        chain = self.guard.follow(event)
-        allowed = []
-        for entry in entries:
-            refusal = self.guard.refusal(entry.tag, event, chain, self.clock())
-            if not refusal:
-                allowed.append(entry)
-                continue
-            self.metrics.reaction_ended("loop")
-            if self.guard.is_news(entry.tag, event):
-                data = {"id": event.minion, "tag": event.tag, "rule": entry.tag, "place": entry.place, "error": refusal}
-                self.bus.publish(f"{OWN_TAGS}loop", data, cause=event.id)
-                log.error("reactor stopped: it answers what it causes", rule=entry.tag, place=entry.place, why=refusal)
-        return allowed
+        return [entry for entry in entries if self._may_fire(entry.tag, entry.place, event)]
+
+    def _may_fire(self, rule: str, place: str, event: Event) -> bool:
+        refusal = self.guard.refusal(rule, event, self.guard.follow(event), self.clock())
+        if not refusal:
+            return True
+        self.metrics.reaction_ended("loop")
+        if self.guard.is_news(rule, event):
+            data = {"id": event.minion, "tag": event.tag, "rule": rule, "place": place, "error": refusal}
+            self.bus.publish(f"{OWN_TAGS}loop", data, cause=event.id)
+            log.error("reactor stopped: it answers what it causes", rule=rule, place=place, why=refusal)
+        return False
 
     def _tell(
         self,

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
+from typing import Literal
 
 from controller.reactions.controller_machine import controller_id
 from controller.reactions.reactor_files import ReactorFiles
@@ -15,8 +17,8 @@ from highstate.compile_options import CompileOptions
 from highstate.memo.memo import Memo
 from highstate.ports import NO_PORTS, CompilePorts
 from highstate.render.context import RenderContext
-from highstate.types import Minion, Value
-from reactors.rules.reaction import ParametersOf, Reactions
+from highstate.types import Files, Minion, Value
+from reactors.rules.reaction import Parameters, ParametersOf, Reactions
 from reactors.rules.reactor_sls import reactions_of
 
 
@@ -55,5 +57,16 @@ class ReactorRenderer:
             memo=self.memo,
             ports=self.ports,
         )
-        made = reactions_of(found.files, context, tag=tag, data=data, parameters_of=parameters_of)
+        known = partial(_with_those_of_tree, found.tree, parameters_of)
+        made = reactions_of(found.files, context, tag=tag, data=data, parameters_of=known)
         return Reactions(reactions=made.reactions, problems=(*found.problems, *made.problems), warnings=made.warnings)
+
+
+def _with_those_of_tree(
+    tree: Files, parameters_of: ParametersOf, kind: Literal["runner", "wheel"], fun: str
+) -> Parameters | None:
+    """The parameters of a function; those of a runner of the tree are known only where it runs."""
+    found = parameters_of(kind, fun)
+    if found is None and kind == "runner" and tree.oid(f"_runners/{fun.partition('.')[0]}.py", "base") is not None:
+        return Parameters((), (), any_name=True)
+    return found

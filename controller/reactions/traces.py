@@ -66,6 +66,7 @@ def _view(begun: Event, ended: Event | None) -> ReactionView:
         tag=str(data.get("tag", "")),
         minion=begun.minion,
         outcome=str(data.get("outcome", "")),
+        rule=str(data.get("rule", "")),
         sls=tuple(data.get("sls", ())),
         reactions=tuple(data.get("reactions", ())),
         errors=tuple(data.get("errors", ())),

@@ -15,6 +15,7 @@
       live: 2
     reactor:               # which SLS of the tree answer which events, beside those of the controller's file
     - 'salt/minion/*/start': [salt://reactor/start.sls]
+    rules: []              # native rules, as docs/reactors.md has them
 
 Called by the loop for each new revision. A policy that cannot be read is a problem of the revision, never a default:
 a typing error must not turn `manual` into `auto`.
@@ -32,7 +33,9 @@ import yaml
 from highstate.compile_options import MissingSource
 from highstate.types import Files, Pos, Problem, Stage
 from options.document import Fault, parse_document
+from options.durations import parse_seconds
 from options.near_names import did_you_mean
+from reactors.rules.native_rule import NativeRules, read_rules
 from reactors.rules.reactor_map import ReactorMap, read_reactor_map
 from reactors.schedule import parse_schedule
 
@@ -40,7 +43,6 @@ POLICY_FILE = "saltern.yaml"
 
 _TIMES = {"drift": frozenset(("interval", "splay")), "previews": frozenset(("apply_hold",))}
 """Keys of sections that are times."""
-_UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 
 
 class DriftPolicy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -132,6 +134,8 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     previews: PreviewPolicy = PreviewPolicy()
     reactor: ReactorMap = ReactorMap()
     """Which SLS of the tree answer which events."""
+    rules: NativeRules = NativeRules()
+    """Native rules: events answered by typed calls."""
 
 
 _SECTIONS: dict[str, type[msgspec.Struct]] = {"drift": DriftPolicy, "previews": PreviewPolicy}
@@ -162,11 +166,14 @@ def read_policy(files: Files) -> Policy:
         raise _invalid(f"no YAML: {getattr(error, 'problem', None) or error}", line=line, excerpt=excerpt) from error
     try:
         given = _with_seconds(data)
-        reactor = ReactorMap()
-        if isinstance(given, dict) and "reactor" in given:
-            reactor = _reactor(text, files)
-            del given["reactor"]
-        policy = msgspec.structs.replace(msgspec.convert(given, Policy), reactor=reactor)
+        reactor, rules = ReactorMap(), NativeRules()
+        if isinstance(given, dict):
+            if "reactor" in given:
+                reactor = _reactor(text, files)
+            if "rules" in given:
+                rules = _rules(text)
+            given = {key: value for key, value in given.items() if key not in ("reactor", "rules")}
+        policy = msgspec.structs.replace(msgspec.convert(given, Policy), reactor=reactor, rules=rules)
         policy.drift.schedule()
         policy.previews.canaries_of(1)
         return policy
@@ -188,11 +195,24 @@ def _reactor(text: str, files: Files) -> ReactorMap:
                 faults.append(Fault(entry.place, f"reactor: {sls!r} is no file of the tree", "write salt://PATH"))
             elif files.oid(path, saltenv or "base") is None:
                 faults.append(Fault(entry.place, f"reactor: there is no {path} in saltenv {saltenv or 'base'}"))
+    _refuse(text, faults)
+    return found
+
+
+def _rules(text: str) -> NativeRules:
+    """The native rules of a tree. PolicyInvalid when they cannot be used."""
+    faults: list[Fault] = []
+    found = read_rules(parse_document(text, POLICY_FILE).get("rules"), faults)
+    _refuse(text, faults)
+    return found
+
+
+def _refuse(text: str, faults: list[Fault]) -> None:
+    """PolicyInvalid for the first of the faults."""
     if faults:
         line = int(faults[0].place.rpartition(":")[2] or 0)
         shown = f"  {line} | {text.splitlines()[line - 1]}" if line else ""
         raise _invalid(faults[0].message, line=line, excerpt=shown, hint=faults[0].hint)
-    return found
 
 
 def _path_of(message: str) -> tuple[str, ...]:
@@ -249,20 +269,10 @@ def _with_seconds(data: Any) -> Any:
     return found
 
 
-def parse_seconds(value: Any) -> float:
-    """`90`, `90s`, `1.5m`, `2h` or `1d` in seconds; ValueError for anything else."""
-    if isinstance(value, int | float) and not isinstance(value, bool) and value >= 0:
-        return float(value)
-    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([smhd]?)", value.strip()) if isinstance(value, str) else None
-    if match is None:
-        raise ValueError(f"{value!r} is no time: write seconds, or a number with s, m, h or d")
-    return float(match[1]) * _UNITS[match[2] or "s"]
-
-
 def _near(data: Any) -> str:
     """The known key that a mistyped one is close to."""
     if not isinstance(data, dict):
-        return "write a mapping: apply, push, verify, drift, previews, reactor"
+        return "write a mapping: apply, push, verify, drift, previews, reactor, rules"
     pairs: list[tuple[Any, type[msgspec.Struct]]] = [(key, Policy) for key in data]
     for name, struct in _SECTIONS.items():
         section = data.get(name)

@@ -20,6 +20,8 @@ class ReactionView(ApiStruct, frozen=True, kw_only=True):
     minion: str = ""
     outcome: str = ""
     """`ok`, `failed`; empty while it goes on, or when the controller ended first."""
+    rule: str = ""
+    """Name of the native rule that fired; empty: reactors answered."""
     sls: tuple[str, ...] = ()
     reactions: tuple[dict[str, Any], ...] = ()
     """Each with `id`, `type`, `fun`, `tgt`, and `jobs`: minion -> run, or the jid of a runner under an empty name."""

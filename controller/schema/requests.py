@@ -116,6 +116,8 @@ class EventsQuery(_Question, frozen=True, kw_only=True):
     """Glob of tags."""
     since: Annotated[float, msgspec.Meta(ge=0.0)] = 0.0
     """Seconds: events that are kept from so long ago come first."""
+    follow: bool = True
+    """Whether what happens from now on comes, too."""
 
 
 class WhyQuery(_Question, frozen=True, kw_only=True):

@@ -14,6 +14,7 @@ from typing import Any
 
 import msgspec
 
+from highstate.types import Chunk
 from minion.beacons.beacon import World
 from minion.beacons.host import HostPorts, TreeBeacons
 from minion.execution.context import Context
@@ -50,8 +51,13 @@ def ports_of(context: Context) -> HostPorts:
         tree=TreeBeacons(names=lambda: _names(context), functions=lambda name: _functions(context, name)),
         add=add,
         drop=queue.count_dropped,
-        document=lambda: read_document(Path(context.cachedir) / FILE_NAME),
+        document=lambda: _document(Path(context.cachedir)),
     )
+
+
+def _document(cachedir: Path) -> tuple[str, Mapping[str, Chunk]]:
+    held = read_document(cachedir / FILE_NAME)
+    return held.digest, held.desired.chunks
 
 
 def _functions(context: Context, name: str) -> Mapping[str, Callable[..., Any]]:

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from highstate.types import Chunk
 from minion.beacons.active import ActiveBeacon, BeaconOutcome, activate
 from minion.beacons.beacon import World
 from minion.beacons.configured import BeaconSources, ConfiguredBeacon, Ensure, read_beacons
@@ -23,7 +24,6 @@ from minion.beacons.ensuring import Step
 from minion.beacons.frames import TO_HOST, ToAgent, ToHost
 from minion.beacons.watched_states import WatchedStates
 from minion.processes import AgentGone, AgentPipe
-from minion.spool.desired_state import HeldDocument
 
 log = logging.getLogger(__name__)
 
@@ -46,8 +46,8 @@ class HostPorts(NamedTuple):
     """Puts events into the queue."""
     drop: Callable[[int], None]
     """Counts events that are not put there."""
-    document: Callable[[], HeldDocument]
-    """The desired document in force. Raises OSError and ValueError."""
+    document: Callable[[], tuple[str, Mapping[str, Chunk]]]
+    """Digest and chunks of the desired document in force. Raises OSError and ValueError."""
 
 
 class TreeBeacons(NamedTuple):
@@ -128,11 +128,11 @@ class BeaconHost:
             self._watched = WatchedStates()
             return
         try:
-            held = self._ports.document()
+            held, chunks = self._ports.document()
         except (OSError, ValueError) as error:
             log.error("event=document_not_watched error=%s", error)
             return
-        self._watched.follow(held.digest, held.desired.chunks, time.monotonic())
+        self._watched.follow(held, chunks, time.monotonic())
 
     def _configure(self, sources: BeaconSources) -> None:
         """Beacons that are as before go on."""

@@ -8,8 +8,9 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 from highstate.types import Problem
 
-ReactionType: TypeAlias = Literal["local", "runner", "wheel", "caller"]
-"""local: a job on minions; runner and wheel: a function of the controller; caller: a function on its own machine."""
+ReactionType: TypeAlias = Literal["local", "runner", "wheel", "caller", "reconcile"]
+"""local: a job on minions; runner and wheel: a function of the controller; caller: a function on its own machine;
+reconcile: what people do with `saltern sync`, of native rules alone."""
 
 REACTION_TYPES: tuple[ReactionType, ...] = ("local", "runner", "wheel", "caller")
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from controller.reconcile.policy import DriftPolicy, Policy, PreviewPolicy, parse_seconds, read_policy
+from controller.reconcile.policy import DriftPolicy, Policy, PreviewPolicy, read_policy
 from highstate.files import MemoryFiles
+from options.durations import parse_seconds
 
 PAGE = "docs/policy.md"
 VALUES = {"[]": (), "(none)": None, "1": 1, "2": 2, "true": True, "false": False, "[role, roles]": ("role", "roles")}
@@ -35,8 +36,8 @@ def test_every_key_and_default(pages, rows, coded):
     assert set(table) == set(plain)
     for key, row in table.items():
         default = row[2].strip("`").replace("(empty)", "")
-        if key == "reactor":
-            assert (default, Policy().reactor.entries) == ("", ())
+        if key in ("reactor", "rules"):
+            assert (default, Policy().reactor.entries, Policy().rules.rules) == ("", (), ())
             continue
         wanted = parse_seconds(default) if row[1] == "time" else VALUES.get(default, default)
         assert plain[key] == wanted, key

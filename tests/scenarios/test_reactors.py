@@ -1,6 +1,7 @@
 """Reactors on a real controller and minions: what they do, how it is traced, and what stops them."""
 
 import json
+import urllib.request
 
 START = """
 {% if data['id'] == 'web1' %}
@@ -132,3 +133,74 @@ def test_reactors_of_the_tree_go_live_with_their_revision(make_rig):
     rig.saltern("run", "web1", "event.send", "custom/still")
     rig.wait("the reaction", lambda: ended(rig, tag="custom/still"))
     assert ended(rig, tag="custom/still")[0]["outcome"] == "ok"
+
+
+RULE = """
+rules:
+- name: wake-db
+  tag: 'custom/*'
+  when: data.data.load > 2
+  throttle: 1h
+  escalate: {after: 9, within: 1h, do: [{runner.test.arg: {args: [page]}}]}
+  do:
+  - local.test.arg: {tgt: 'db1', args: ['{{ minion }}', {load: '{{ data.data.load }}'}]}
+  - runner.test.arg: {args: ['{{ tag }}']}
+  - reconcile.sync: {tgt: '{{ minion }}', whole: true}
+"""
+
+
+def send(rig, tag, load):
+    rig.saltern("run", "web1", "event.send", tag, json.dumps({"load": load}))
+
+
+def test_a_native_rule_of_the_tree_fires_and_its_throttle_survives_a_kill(make_rig):
+    rig = make_rig(minions={"web1": {}, "db1": {}})
+    states = rig.work / "states"
+    (states / "saltern.yaml").write_text((states / "saltern.yaml").read_text() + RULE)
+    rig.wait_applied(rig.push("rules"))
+    send(rig, "custom/low", 1)
+    send(rig, "custom/high", 3)
+    rig.wait("the reaction", lambda: ended(rig, tag="custom/high"))
+    (fired,) = ended(rig, tag="custom/high")
+    assert (fired["rule"], fired["outcome"], fired["errors"]) == ("wake-db", "ok", [])
+    assert [each["type"] for each in fired["reactions"]] == ["local", "runner", "reconcile"]
+    assert set(fired["reactions"][2]["jobs"]) == {"web1"}
+    rig.wait("the returns", lambda: len(returns(rig, fired["id"])) == 2)
+    values = {step["minion"]: step["data"]["return"] for step in returns(rig, fired["id"])}
+    assert values["db1"] == {"args": ["web1"], "kwargs": {"load": 3}}
+    assert "wake-db" in rig.saltern("reactions", "show", fired["id"]).stdout
+    assert not ended(rig, tag="custom/low")
+
+    rig.kill("controller", children=True)
+    rig.start_controller()
+    rig.wait("the minion", lambda: rig.status()["web1"]["connected"])
+    send(rig, "custom/again", 3)
+    rig.wait("the event", lambda: '"throttled"' in metrics(rig))
+    assert not ended(rig, tag="custom/again")
+
+    (states / "saltern.yaml").write_text(RULE.replace("data.data.load > 2", "data.data.load +"))
+    rig.push("a typing error")
+    rig.wait(
+        "the refusal", lambda: "rules: wake-db: 'data.data.load +' is no expression" in rig.log("controller", 1000)
+    )
+
+
+def metrics(rig):
+    with urllib.request.urlopen(rig.http + "/metrics") as answer:
+        return "\n".join(line for line in answer.read().decode().splitlines() if "saltern_reactions_total" in line)
+
+
+def test_a_debounced_rule_that_waits_fires_after_a_kill(make_rig, tmp_path):
+    rule = {
+        "name": "quiet",
+        "tag": "custom/*",
+        "debounce": "3s",
+        "do": [{"local.test.arg": {"tgt": "{{ minion }}", "args": ["{{ tag }}"]}}],
+    }
+    rig = make_rig(minions={"web1": {}}, rules=[rule])
+    rig.saltern("run", "web1", "event.send", "custom/one")
+    rig.wait("the wait", lambda: '"waiting"' in metrics(rig))
+    rig.saltern("events", "saltern/reaction/waiting", "--since", "1h", "-n", "1")
+    rig.kill("controller", children=True)
+    rig.start_controller()
+    rig.wait("the reaction", lambda: ended(rig, tag="custom/one"))

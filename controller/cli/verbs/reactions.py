@@ -49,7 +49,8 @@ def show_command(reaction: str, out: str, config_dir: Path) -> None:
         return
     view = found.reaction
     click.echo(output.styled(output.printable(f"{view.tag}  {view.outcome or 'not ended'}"), bold=True))
-    lines: dict[str, Any] = {"reaction": view.id, "event": view.event, "sls": list(view.sls)}
+    lines: dict[str, Any] = {"reaction": view.id, "event": view.event}
+    lines |= {"rule": view.rule} if view.rule else {"sls": list(view.sls)}
     lines |= {"reactions": [_readable(each) for each in view.reactions]} if view.reactions else {}
     lines |= {name: list(texts) for name in ("errors", "warnings") if (texts := getattr(view, name))}
     for line in output.nested(lines, 4):

@@ -1,6 +1,7 @@
 """`saltern reactor`: needs no controller, and does nothing."""
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -109,3 +110,65 @@ def test_a_configuration_that_is_wrong_is_refused(run, master):
     assert f"{master}:1: reactor must be a list of tags" in err
     master.unlink()
     assert "there is no such file" in run("list")[2]
+
+
+EXAMPLE = Path(__file__).parents[3] / "examples/reactors/rules.yaml"
+
+
+def test_the_example_of_rules_is_replayed_over_events(run, master, tmp_path):
+    master.write_text(master.read_text() + EXAMPLE.read_text())
+    dead = {"id": "web1", "nginx": {"running": False}}
+    told = [
+        ("salt/beacon/web1/service/nginx", 0.0, dead),
+        ("salt/beacon/web1/service/nginx", 10.0, dead),
+        ("salt/beacon/web1/service/nginx", 400.0, {**dead, "nginx": {"running": True}}),
+        ("salt/beacon/web1/diskusage/", 43200.0, {"id": "web1", "mount": "/", "diskusage": 95}),
+        ("salt/beacon/web1/diskusage/", 43210.0, {"id": "web1", "mount": "/", "diskusage": 96}),
+        ("deploy/shop/done", 43300.0, {"app": "shop"}),
+        ("deploy/shop/done", 43310.0, {"app": "shop"}),
+        ("salt/minion/web1/start", 43400.0, {"id": "web1"}),
+    ]
+    lines = [
+        json.dumps({"id": str(number), "tag": tag, "time": time, "data": data})
+        for number, (tag, time, data) in enumerate(told, 1)
+    ]
+    recorded = tmp_path / "events.jsonl"
+    recorded.write_text("\n".join(lines))
+    code, out, err = run("replay", "--events", str(recorded), "--out", "json")
+    assert (code, err) == (0, "")
+    found = json.loads(out)
+    assert [(each["event"], each.get("rule", ""), each.get("verdict", "")) for each in found] == [
+        ("1", "restart-nginx", "fire"),
+        ("2", "restart-nginx", "throttled"),
+        ("4", "disk-full", "fire"),
+        ("5", "disk-full", "not-resolved"),
+        ("6", "deployed", "waiting"),
+        ("7", "deployed", "fire"),
+        ("8", "", ""),
+    ]
+    assert [each["fun"] for each in found[0]["reactions"]] == ["service.restart"]
+    assert [each["fun"] for each in found[-1]["reactions"]] == ["test.ping", "state.apply"]
+    assert found[0]["reactions"][0]["tgt"] == ["web1"]
+    shown = run("replay", "--events", str(recorded))[1]
+    assert "rule restart-nginx: throttled" in shown
+
+
+def test_list_match_and_test_know_rules(run, master):
+    master.write_text(master.read_text() + EXAMPLE.read_text())
+    tag = "salt/beacon/web1/service/nginx"
+    assert "rule deployed" in run("list")[1]
+    code, out, _ = run("match", tag, "--out", "json")
+    assert (code, [each["rule"] for each in json.loads(out)]) == (0, ["restart-nginx"])
+    (master.parent / "dead.json").write_text('{"id": "web1", "nginx": {"running": false}}')
+    code, out, _ = run("test", tag, str(master.parent / "dead.json"), "--out", "json")
+    assert (code, [each["fun"] for each in json.loads(out)]) == (0, ["service.restart"])
+
+
+def test_a_runner_of_the_tree_is_not_warned_of(run, master):
+    (master.parent / "start.sls").write_text("b:\n  runner.mine_own.go:\n  - args: {x: 1}\n")
+    data = str(master.parent / "data.json")
+    assert "there is no runner mine_own.go" in run("test", "salt/minion/web1/start", data)[2]
+    (master.parent / "tree/_runners").mkdir()
+    (master.parent / "tree/_runners/mine_own.py").write_text("def go(x): return x\n")
+    code, _, err = run("test", "salt/minion/web1/start", data)
+    assert (code, err) == (0, "")

@@ -6,12 +6,14 @@ from controller.config.limits import ReactorLimits
 from controller.observe.metrics import Metrics
 from controller.reactions.messages import RenderedReactions
 from controller.reactions.reactor import Reactor, ReactorSettings
+from controller.reactions.rules import RuleRecord
 from controller.reconcile.jids import Jids
 from controller.reconcile.live import LiveRevision
 from controller.store import StoreError
 from highstate.compile_options import CompileOptions
 from reactors.bus import Bus
 from reactors.rules.loop_guard import LoopGuard
+from reactors.rules.native_rule import NativeRules
 from reactors.rules.reactor_map import ReactorEntry, ReactorMap
 
 
@@ -33,6 +35,7 @@ class Renderer:
 def reactor_on(bus, renderer, **limits):
     settings = ReactorSettings(
         reactors=ReactorMap((ReactorEntry(tag="custom/*", sls=("/x.sls",)),)),
+        rules=NativeRules(),
         language=CompileOptions(),
         limits=ReactorLimits(**limits),
         grains=dict,
@@ -48,6 +51,7 @@ def reactor_on(bus, renderer, **limits):
         ids=Jids(lambda: 1.0),
         metrics=Metrics(lambda: 1.0),
         clock=lambda: 1.0,
+        record=RuleRecord(recent=list, event=lambda _: None, keep=asyncio.Event().wait),
     )
 
 

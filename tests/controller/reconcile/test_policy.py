@@ -2,8 +2,9 @@
 
 import pytest
 
-from controller.reconcile.policy import DriftPolicy, Policy, PolicyInvalid, PreviewPolicy, parse_seconds, read_policy
+from controller.reconcile.policy import DriftPolicy, Policy, PolicyInvalid, PreviewPolicy, read_policy
 from highstate.files import MemoryFiles
+from options.durations import parse_seconds
 
 
 def tree(text):
@@ -146,5 +147,5 @@ def test_reactors_that_cannot_be_used_refuse_the_revision(text, message, line):
 
 
 def test_watch_goes_with_the_drift_schedule():
-    policy = read_policy(MemoryFiles({"saltern.yaml": b"drift: {interval: 0, watch: true}"}))
+    policy = read_policy(tree("drift: {interval: 0, watch: true}"))
     assert policy.drift.schedule() == {"watch": True}
