@@ -1,8 +1,8 @@
 """What a beacon is made of: the check of its options, and how it looks at the machine.
 
-Each module of a beacon has `BEACON`, one of these. A beacon is either a look that is done again and again (`look`), or
-a watch that the kernel or a child wakes (`watch`). `minion.beacons.host` calls them; none knows the configuration, the
-agent or another beacon.
+Each module of `kinds` has `BEACONS`, some of these by name. A beacon is either a look that is done again and again
+(`look`), or a watch that the kernel or a child wakes (`watch`). `minion.beacons.host` calls them; none knows the
+configuration, the agent or another beacon.
 """
 
 from __future__ import annotations
