@@ -206,6 +206,13 @@ class Source:
     def _tell_news(self, key: str) -> None:
         self.on_news(self._mirrors[key].settings.name)
 
+    def has_pillar_of_these_alone(self, names: Collection[str]) -> bool:
+        """Whether all of the pillar comes from the repositories of these remotes, and nothing from a local folder."""
+        both = (*self._file_settings, *self._pillar_settings)
+        keys = {_repository_key(settings) for settings in both if settings.name in names}
+        others = {_repository_key(settings) for settings in both if settings.name not in names}
+        return not self._pillar_roots and {_repository_key(each) for each in self._pillar_settings} <= keys - others
+
     def start_fetch(self, name: str) -> list[Future[Fetched]]:
         """Fetch the mirrors of a remote, each after a fetch of it that is under way: a result or FetchFailed each.
 

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
+from highstate.dummy_pillar import DummyPillar
 from highstate.ports import CompilePorts, Decrypt, PillarSource, Secrets, TopSource
 from highstate.types import Minion, Value
 
@@ -65,9 +67,9 @@ def without_secrets(ports: CompilePorts) -> CompilePorts:
     return _empty(ports.pillar_sources, ports.top_sources, None, None)
 
 
-def dummy_ports(pillar_sources: Iterable[str], top_sources: Iterable[str]) -> CompilePorts:
+def dummy_ports(pillar_sources: Iterable[str], top_sources: Iterable[str], dummies: DummyPillar) -> CompilePorts:
     """What a compile process has, which asks the controller for nothing."""
-    return _empty(pillar_sources, top_sources, _DummyKeyring(), _DummyVault())
+    return replace(_empty(pillar_sources, top_sources, _DummyKeyring(), _DummyVault()), dummies=dummies)
 
 
 def _empty(

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from highstate.dummy_pillar import DummyPillar
 from highstate.types import Minion, Value
 
 
@@ -104,6 +105,8 @@ class CompilePorts:
     top_sources: Mapping[str, TopSource] = field(default_factory=dict)
     """Name in `master_tops` -> source."""
     renderers: Renderers | None = None
+    dummies: DummyPillar | None = None
+    """Where given: what top file and states see in place of the pillar, as strangers wrote them."""
 
 
 NO_PORTS = CompilePorts()

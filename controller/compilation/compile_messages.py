@@ -15,6 +15,7 @@ import msgspec
 from controller.compilation.compile_rpc import NO_CAPABILITIES, Capabilities
 from controller.config.sections import PortOptions
 from highstate.compile_options import CompileOptions
+from highstate.dummy_pillar import DummyPillar
 from highstate.types import Chunk, Files, Minion, Problem, Value
 from wire.messages import FactAnswer, FactQuery
 
@@ -82,8 +83,8 @@ class CompileRequest:
     """Functions (globs) that policy allows to ask beside those that only look."""
     check_rate: float = 0.0
     """Part of the minions that are compiled once more without the memo, to be compared; one of a request at most."""
-    dummies: bool = False
-    """Whether dummies stand for all secrets, and nothing is told of the fleet: what strangers wrote."""
+    dummies: DummyPillar | None = field(default=None, repr=False)
+    """For what strangers wrote: they stand for all secrets and the pillar, and nothing is told of the fleet."""
     rendering: Mapping[str, RenderQuestion] = field(default_factory=dict, repr=False)
     """Minion -> what is rendered for it; then nothing is compiled for it."""
     states: StatesQuestion | None = None

@@ -135,7 +135,7 @@ class CompilePool:
         self, request: CompileRequest, budget: TimeoutBudget | None = None
     ) -> AsyncGenerator[list[CompiledMinion], None]:
         """See `CompilePort`."""
-        shares = {0: request.minions} if request.dummies else self._shares(request.minions)
+        shares = {0: request.minions} if request.dummies is not None else self._shares(request.minions)
         batches: asyncio.Queue[list[CompiledMinion] | None] = asyncio.Queue(maxsize=4 * len(self._workers))
         listened = threading.Event()
         listened.set()
@@ -256,8 +256,8 @@ class _Worker:
     ) -> None:
         """Puts answers for all minions, in batches; one that hangs or breaks the process gets an error."""
         answers = _Answers(put)
-        ports = without_secrets(ports_of(request.ports)) if request.dummies else ports_of(request.ports)
-        asked = None if request.dummies else fleet
+        ports = ports_of(request.ports) if request.dummies is None else without_secrets(ports_of(request.ports))
+        asked = fleet if request.dummies is None else None
         rpc_server = RpcServer(ports, request.language, request.minions, asked, self._calls)
         capabilities = rpc_server.capabilities._replace(dummies=request.dummies)
         request = replace(request, ports=PortOptions(), capabilities=capabilities, language=rpc_server.sealed)

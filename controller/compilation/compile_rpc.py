@@ -15,6 +15,7 @@ from typing import Any, Literal, NamedTuple
 import msgspec
 
 from controller.compilation.recorded_facts import FleetAnswer
+from highstate.dummy_pillar import DummyPillar
 from highstate.dummy_ports import dummy_ports
 from highstate.ports import (
     CompilePorts,
@@ -61,8 +62,8 @@ class Capabilities(NamedTuple):
     top_sources: tuple[str, ...] = ()
     fleet: bool = False
     """Whether questions about the fleet are answered."""
-    dummies: bool = False
-    """Whether dummies stand for all secrets."""
+    dummies: DummyPillar | None = None
+    """Where given, dummies stand for all secrets, and for the pillar."""
 
 
 NO_CAPABILITIES = Capabilities()
@@ -148,8 +149,8 @@ def fleet_over(
 
 def ports_over(rpc: RpcClient, capabilities: Capabilities) -> CompilePorts:
     """Ports that ask the controller at each use. A process keeps them while the capabilities are the same."""
-    if capabilities.dummies:
-        return dummy_ports(capabilities.pillar_sources, capabilities.top_sources)
+    if capabilities.dummies is not None:
+        return dummy_ports(capabilities.pillar_sources, capabilities.top_sources, capabilities.dummies)
     pillar: PillarSource = _RemotePillar(rpc)
     tops: TopSource = _RemoteTops(rpc)
     keyring: Decrypt | None = _RemoteKeyring(rpc, {}) if capabilities.decrypt else None

@@ -14,6 +14,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
@@ -31,6 +32,7 @@ from controller.preview.base_side import BaseSide
 from controller.preview.comparison import Comparer, Comparison
 from controller.preview.contents.rendered_texts import RenderedTexts
 from controller.preview.contents.sides import rendering, top_questions
+from controller.preview.contents.strangers import NOT_RENDERED
 from controller.preview.forecast import groups_of_targets
 from controller.preview.origins import Origins
 from controller.preview.reporting import Known, completed
@@ -44,6 +46,9 @@ from gitfs.mirror.history import newest_commits
 from gitfs.tree.git_layer import GitLayer
 from gitfs.tree.snapshot import Snapshot
 from highstate.compile_options import CompileOptions
+from highstate.dummy_pillar import DummyPillar
+from highstate.dummy_ports import dummy_ports
+from highstate.ports import NO_PORTS, CompilePorts
 from highstate.targeting.match import match_minion
 from highstate.types import Minion, Pos, Problem, Stage
 from matching.matcher import person_matcher
@@ -92,6 +97,7 @@ class _Side:
     pillar: Snapshot
     policy: Policy
     problem: str = ""
+    pillar_problem: str = ""
 
 
 def preview_locally(asked: LocalPreview, now: float, progress: Callable[[int, int], None]) -> PreviewReport:
@@ -123,7 +129,10 @@ def preview_locally(asked: LocalPreview, now: float, progress: Callable[[int, in
         base=str(base.commit.id),
         head=str(head.commit.id),
         restricted=asked.restricted,
-        problems=tuple(f"{name}: {each.problem}" for name, each in (("base", base), ("head", head)) if each.problem),
+        problems=(
+            *(f"{name}: {each.problem}" for name, each in (("base", base), ("head", head)) if each.problem),
+            *((head.pillar_problem,) if head.pillar_problem else ()),
+        ),
         moved=_moved(asked, sides),
         minions=len(asked.grains),
     )
@@ -149,7 +158,16 @@ def _sides(asked: LocalPreview) -> tuple[_Side, _Side]:
                 " has not all of it)"
             )
         base = repository[origin].peel(pygit2.Commit)
-    return _side(asked, repository, base), _side(asked, repository, head)
+    sides = _side(asked, repository, base), _side(asked, repository, head)
+    if asked.restricted and not _own_pillar(asked) and sides[0].pillar.digest != sides[1].pillar.digest:
+        return sides[0], replace(sides[1], pillar=sides[0].pillar, pillar_problem=NOT_RENDERED)
+    return sides
+
+
+def _own_pillar(asked: LocalPreview) -> bool:
+    """Whether all folders of pillar are of the working copy, so that who changes it can read them."""
+    folders = (folder for folders in asked.pillar_roots.values() for folder in folders)
+    return all(_inside(asked.repository, folder) is not None for folder in folders)
 
 
 def _commit(repository: pygit2.Repository, ref: str) -> pygit2.Commit:
@@ -211,10 +229,10 @@ def _compare(
     sources = SourceDifferences(
         lambda oid, length: head.files.blob_start(oid, length) or base.files.blob_start(oid, length)
     )
-    names = sorted(asked.grains)
+    names, work = sorted(asked.grains), partial(_worker, asked, sides, _ports(asked, base))
     with (
-        Isolated(lambda: _worker(asked, sides), timeout=asked.timeout * _TOGETHER, memory=asked.memory) as isolated,
-        Isolated(lambda: _worker(asked, sides), timeout=asked.timeout, memory=asked.memory) as alone,
+        Isolated(work, timeout=asked.timeout * _TOGETHER, memory=asked.memory) as isolated,
+        Isolated(work, timeout=asked.timeout, memory=asked.memory) as alone,
     ):
         for start in range(0, len(names), _TOGETHER):
             progress(start, len(names))
@@ -277,8 +295,15 @@ def _known(asked: LocalPreview, targets: Sequence[tuple[str, str]]) -> Known:
     return Known(grains=asked.grains, groups=groups_of_targets(targets, select))
 
 
-def _worker(asked: LocalPreview, sides: tuple[_Side, _Side]) -> Callable[[bytes], bytes]:
-    state = WorkerState()
+def _ports(asked: LocalPreview, base: _Side) -> CompilePorts:
+    if not asked.restricted:
+        return NO_PORTS
+    public = base.policy.previews.public_pillar
+    return dummy_ports((), (), DummyPillar(key=os.urandom(32), public=public, own=_own_pillar(asked)))
+
+
+def _worker(asked: LocalPreview, sides: tuple[_Side, _Side], ports: CompilePorts) -> Callable[[bytes], bytes]:
+    state = WorkerState(ports=ports)
     requests = [_request(asked, side) for side in sides]
 
     def minions(names: Iterable[str]) -> tuple[Minion, ...]:

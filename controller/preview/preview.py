@@ -34,6 +34,7 @@ from controller.preview.batches import TOGETHER, batches_of
 from controller.preview.comparison import Comparer, Comparison, TestRun
 from controller.preview.contents.rendered_texts import RenderedTexts
 from controller.preview.contents.sides import rendered_sides, top_targets
+from controller.preview.contents.strangers import for_stranger, stranger_sides
 from controller.preview.forecast import FleetGroup, groups_of_targets
 from controller.preview.live.drift_apart import drift_apart, in_doubt
 from controller.preview.live.head_documents import HeadDocuments, keep_documents
@@ -64,6 +65,7 @@ from gitfs.errors import UnknownRef
 from gitfs.mirror.fetched import Fetched
 from gitfs.source import MergedTrees, Revision, Source, Trees
 from highstate.desired import Desired
+from highstate.dummy_pillar import DummyPillar
 from options.limits import CountRefusal
 from wire.messages import Preview, RunResult
 
@@ -75,6 +77,8 @@ _Pair: TypeAlias = tuple[_Compiled, _Compiled, Callable[[RenderedTexts], Awaitab
 
 TEST_SECONDS = 300.0
 """How long the connected minions are waited for."""
+_NOTHING_SEEN = DummyPillar(key=b"")
+"""For what is rendered without a pillar."""
 FETCH_SECONDS = 30.0
 """How long remotes are waited for when a ref is not known."""
 
@@ -141,17 +145,21 @@ class Previews:
         began, made_at = time.monotonic(), self.jobs.clock()
         minions = await self._in_thread(self.targets.select, question.target or TargetExpression())
         sides = await self._sides(question)
-        before, after = sides.before, sides.after
         records = await self._in_thread(self.requests.known, set(minions))
         live = question.live != "none" and not question.restricted
-        policies = await self._in_thread(self._policy, before), await self._in_thread(self._policy, after)
+        policies = await self._in_thread(self._policy, sides.before), await self._in_thread(self._policy, sides.after)
+        rules = tuple((each.policy or self.requests.live.policy).previews for each in policies)
+        dummies: DummyPillar | None = None
+        if question.restricted:
+            key = self.redactor.dummy_key
+            sides, dummies = stranger_sides(sides, self.source, rules[0].public_pillar, key)
+        before, after = sides.before, sides.after
         scope = await self._in_thread(
             scope_of, before, after, records, self.requests, self.index, (policies[0].policy, policies[1].policy)
         )
-        restricted = question.restricted
-        rows = [] if restricted else await self._in_thread(self._status, scope.concerned)
+        rows = [] if dummies else await self._in_thread(self._status, scope.concerned)
         found = Comparison(minions=len(records), side=self._base_side(before, policies, rows))
-        pairs = self._compiled((before, after), policies, scope, live=live, restricted=restricted)
+        pairs = self._compiled((before, after), policies, scope, live=live, dummies=dummies)
         async with contextlib.aclosing(self._compare(comparer, found, (before, after), pairs)) as compared:
             async for done in compared:
                 done += len(records) - len(scope.concerned)
@@ -169,7 +177,6 @@ class Previews:
             moved=_moved(before.revision, after.revision),
             minions=len(records),
         )
-        rules = tuple((each.policy or self.requests.live.policy).previews for each in policies)
         origins = await self._in_thread(self._origins, before, after)
         targets = await self._top_targets(before, records, policies[0]) if rules[0].group_targets else ()
         known = await self._in_thread(self._known, targets)
@@ -211,7 +218,7 @@ class Previews:
         for start in range(0, len(records), TOGETHER):
             some = records[start : start + TOGETHER]
             answers = await self.compiles.asked_anew([record.id for record in some])
-            request = with_facts(self._request(sides.after, some, policy, restricted=False), answers)
+            request = with_facts(self._request(sides.after, some, policy, None), answers)
             compiled = await self.compiles.compile(request, budget, ask=True)
             self.redactor.learn({each.minion_id: each.secrets for each in compiled})
             digests |= await self._in_thread(keep_documents, compiled, self.requests.store)
@@ -230,7 +237,7 @@ class Previews:
     async def _top_targets(
         self, before: Trees, records: Sequence[MinionRecord], policy: SidePolicy
     ) -> tuple[tuple[str, str], ...]:
-        request = self._request(before, records, policy.policy, restricted=True)
+        request = self._request(before, records, policy.policy, _NOTHING_SEEN)
         return await top_targets(self.compiles, request, TimeoutBudget(self.limits.timeouts))
 
     def _known(self, targets: Sequence[tuple[str, str]]) -> Known:
@@ -289,7 +296,7 @@ class Previews:
         scope: Scope,
         *,
         live: bool,
-        restricted: bool,
+        dummies: DummyPillar | None,
     ) -> AsyncGenerator[_Pair, None]:
         """Both sides of each batch. The next one is compiled while one is compared: no more documents are held."""
         budget = TimeoutBudget(self.limits.timeouts)
@@ -298,7 +305,7 @@ class Previews:
         async def both(some: Sequence[MinionRecord]) -> _Pair:
             answers = await self.compiles.asked_anew([record.id for record in some]) if live else {}
             old, new = (
-                with_facts(self._request(trees, some, each.policy, restricted=restricted), answers)
+                with_facts(self._request(trees, some, each.policy, dummies), answers)
                 for trees, each in zip(sides, policies, strict=True)
             )
             bases = await self._bases(old, scope, budget, live=live)
@@ -354,7 +361,7 @@ class Previews:
     ) -> list[CompiledMinion]:
         """The base of each minion of the request, from the store where it is there."""
         read = self.requests.store.documents.get
-        kept = [scope.kept[each.id] for each in request.minions if each.id in scope.kept and not request.dummies]
+        kept = [scope.kept[each.id] for each in request.minions if each.id in scope.kept and request.dummies is None]
         stored = await self._in_thread(lambda: [stored_base(record, read) for record in kept])
         found = {each.minion_id: each for each in stored if each is not None}
         if rest := tuple(each for each in request.minions if each.id not in found):
@@ -363,17 +370,19 @@ class Previews:
         return [found[each.id] for each in request.minions]
 
     def _request(
-        self, trees: Trees, records: Sequence[MinionRecord], policy: Policy | None, *, restricted: bool
+        self, trees: Trees, records: Sequence[MinionRecord], policy: Policy | None, dummies: DummyPillar | None
     ) -> CompileRequest:
         """What is live runs as it does live. Nobody has approved another tree yet, be it the head or the base: what it
         brings may be rendered in the sandbox, but not run as a program, or in a process that compiles nothing else.
         """
         if trees.revision.digest == self.requests.live.digest:
-            return replace(self.requests.request(trees, records), dummies=restricted)
-        programs = self.run_programs and not restricted
+            request = self.requests.request(trees, records)
+            return request if dummies is None else for_stranger(request, dummies)
+        programs = self.run_programs and dummies is None
         more = None if programs else {"allow_py_renderer": False}
         request = self.requests.request(trees, records, more, policy)
-        return replace(request, ends_process=programs, dummies=restricted)
+        request = replace(request, ends_process=programs)
+        return request if dummies is None else for_stranger(request, dummies)
 
     def _found(self, question: PreviewQuestion) -> MergedTrees:
         """The trees that are compared; UnknownRef."""

@@ -85,6 +85,8 @@ class PreviewPolicy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     """Whether a restart or stop of a service on all minions of a group needs an approval."""
     strangers: Literal["none", "restricted"] = "none"
     """What a pull request of somebody without write access gets before a maintainer asks for its preview."""
+    public_pillar: tuple[str, ...] = ()
+    """Keys of the pillar (paths with `:`, each part a glob) that strangers may see, with all below them."""
     comment: Literal["update", "new", "hide-and-new"] = "update"
     """What happens to the comment of an earlier preview."""
     apply: bool = False

@@ -29,8 +29,8 @@ from controller.schema.reports import (
 )
 
 _RESTRICTED = (
-    " of a change from outside: no Python of its tree was run, secrets are dummies, and no minion was asked."
-    " What depends on these is not shown."
+    " of a change from outside: no Python of its tree was run, dummies stand for secrets and values of the pillar, and"
+    " no minion was asked. What depends on these is not shown."
 )
 
 

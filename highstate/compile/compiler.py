@@ -122,7 +122,11 @@ class Compilation:
         except RecursionError:
             return PillarResult(pillar={}, errors=(_pillar_problem("is nested too deeply to be read"),))
         too_much = "" if result.errors or result.bounded else unbounded(result.pillar)
-        return PillarResult(pillar={}, errors=(_pillar_problem(too_much),)) if too_much else result
+        result = PillarResult(pillar={}, errors=(_pillar_problem(too_much),)) if too_much else result
+        dummies = self.ports.dummies
+        if dummies is None:
+            return result
+        return PillarResult(pillar=dummies.seen(result.pillar), errors=dummies.problems(result.errors))
 
     def _pillar(self, seen: Mapping[str, Value], override: Mapping[str, Value] | None = None) -> PillarResult:
         """One pillar: its SLS, what external sources know, the options where they are asked for, then plain text."""

@@ -14,6 +14,7 @@ import pytest
 from controller.compilation.compile_messages import CompileRequest
 from controller.compilation.compile_pool import CompilePool, TimeoutBudget
 from controller.config.limits import CompileWorkerLimits
+from highstate.dummy_pillar import DummyPillar
 from highstate.files import MemoryFiles
 from highstate.types import Minion
 
@@ -219,7 +220,9 @@ async def test_few_minions_take_one_process(make_pool):
 
 async def test_what_strangers_wrote_takes_one_process(make_pool):
     compiler = make_pool(workers=2)
-    answers = await compiler.compile(replace(request("x: {test.nop: []}", ids=tuple("abcdefgh")), dummies=True))
+    answers = await compiler.compile(
+        replace(request("x: {test.nop: []}", ids=tuple("abcdefgh")), dummies=DummyPillar(key=b"k"))
+    )
     assert [answer.ok for answer in answers] == [True] * 8
     assert len(compiler.workers) == 1
 

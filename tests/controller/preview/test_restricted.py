@@ -10,6 +10,7 @@ from controller.compilation.compile_rpc_server import RpcServer
 from controller.config.sections import PortOptions
 from controller.schema.requests import PreviewQuestion
 from highstate.compile_options import CompileOptions
+from highstate.dummy_pillar import DummyPillar
 from highstate.dummy_ports import dummy_text, without_secrets
 from highstate.types import Minion
 
@@ -57,7 +58,9 @@ def test_the_process_that_compiles_asks_for_nothing():
     def rpc(call):
         raise AssertionError(call)
 
-    ports = ports_over(rpc, Capabilities(dummies=True, pillar_sources=("http_json",), top_sources=("ext_nodes",)))
+    ports = ports_over(
+        rpc, Capabilities(dummies=DummyPillar(key=b"key"), pillar_sources=("http_json",), top_sources=("ext_nodes",))
+    )
     minion = Minion(id="web1")
     assert ports.decrypt.decrypt("message") == dummy_text("plain", "message")
     found = ports.secrets.read_secret("secret/db", minion)
