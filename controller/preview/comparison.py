@@ -269,11 +269,18 @@ class Comparer:
         return with_uncertain(states, lambda: links_of(chunks).followers_among(test.keys), checked)
 
     def missed(self, test: TestRun, states: Mapping[str, Any], known: Collection[str]) -> dict[str, Any]:
-        """What the check after a push finds, of what a minion says; `known`: states that drift already."""
+        """What the check after a push finds, of what a minion says; `known`: states that drift already.
+
+        What it may find, or not, has `uncertain`: why.
+        """
         chunks = self.documents.read(test.document).chunks
         doubts = doubts_of_results(states, lambda: links_of(chunks).followers_among(states.keys()))
         unknown = {key for key, doubt in doubts.items() if doubt.certainty == "unknown"}
-        return {key: entry for key, entry in states.items() if key not in known and key not in unknown}
+        return {
+            key: {**entry, "uncertain": doubts[key].why} if key in unknown else entry
+            for key, entry in states.items()
+            if key not in known
+        }
 
     def patches(
         self, tests: Mapping[str, TestRun], held: Mapping[str, str], document: Callable[[str], Any | None]

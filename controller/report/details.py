@@ -25,6 +25,7 @@ from controller.schema.reports import (
     MinionErrors,
     PreviewReport,
 )
+from highstate.types import state_title
 
 
 def forecast(report: PreviewReport) -> list[ReportBlock]:
@@ -78,7 +79,13 @@ def missed(report: PreviewReport) -> list[ReportBlock]:
     tests = [test for each in report.classes for test in each.tests if test.missed]
     blocks: list[ReportBlock] = []
     for test in tests:
-        blocks += [Paragraph((Quoted(test.minion, 100),)), CodeBlock("\n".join(state_lines(test.missed)), "diff")]
+        certain = {key: entry for key, entry in test.missed.items() if not entry.get("uncertain")}
+        blocks.append(Paragraph((Quoted(test.minion, 100),)))
+        if certain:
+            blocks.append(CodeBlock("\n".join(state_lines(certain)), "diff"))
+        if others := [state_title(key) for key in test.missed if key not in certain]:
+            said = f"Not known, and may be put right, too: {counted(len(others), 'state')}: "
+            blocks.append(Paragraph((said, Quoted(", ".join(others), 400))))
     on = counted(len(tests), "asked minion")
     heading = (Strong("Put right by the check after the push"), f" on {on}, in a run of its own (verify: apply)")
     return [Fold(heading, tuple(blocks))] if tests else []

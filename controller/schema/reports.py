@@ -102,7 +102,8 @@ class LiveTest(ApiStruct, frozen=True, kw_only=True):
     drift: dict[str, Any] = msgspec.field(default_factory=dict)
     """Those that would change with the base as well."""
     missed: dict[str, Any] = msgspec.field(default_factory=dict)
-    """Those that the check after the push (`verify: apply`) would find and have applied."""
+    """Those that the check after the push (`verify: apply`) would find and have applied; where it only may, they have
+    `uncertain`: why."""
 
 
 class ChangeClass(ApiStruct, frozen=True, kw_only=True):

@@ -9,13 +9,13 @@ from __future__ import annotations
 import logging
 import sys
 import time
-from collections.abc import Callable, Mapping
-from functools import cache
+from collections.abc import Callable, Collection, Mapping
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from highstate.desired import Desired
-from highstate.run.ports import Executor, RunHooks
+from highstate.run.ports import RunHooks
 from highstate.run.report import as_running, not_run, outcome
 from highstate.run.runner import run
 from highstate.types import StateResult
@@ -34,6 +34,7 @@ from minion.spool.files import BlobCache, HeldFiles, cache_needs_trim
 from minion.spool.journal import RunJournal, kind_of
 from minion.spool.state_queue import StateQueue
 from minion.spool.triggers import TriggerFile
+from minion.worker.foretold_check import found_after
 from minion.worker.live_contents import live_contents
 from minion.worker.preview_sandbox import PreviewFunctions, PreviewMachine, PreviewStates, known_conditions
 from minion.worker.request import ControllerClient, WorkerRequest
@@ -94,7 +95,13 @@ def run_chunks(
         failhard=job.settings.failhard,
         hooks=hooks,
     )
-    found = _found_after(job, request, desired, AttributedStates(engine.checking(), events), hooks)
+    found = None
+    if isinstance(request, Preview) and request.check:
+        checking = AttributedStates(engine.checking(), events)
+        whole = run(desired.chunks, checking, test=True, clock=time.time, failhard=job.settings.failhard, hooks=hooks)
+        live = _live(job)
+        drift = partial(_drift_of, job, live, controller, events, hooks)
+        found = found_after(desired, whole, wanted, live, drift)
     if stop.suspended():
         raise AgentGone  # the next worker goes on from the journal
     left = not_run(desired.chunks, results, known, STOPPED) if stop.requested() else {}
@@ -112,14 +119,24 @@ def run_chunks(
     )
 
 
-def _found_after(
-    job: WorkerRequest, request: Run | Preview, desired: Desired, checking: Executor, hooks: RunHooks
-) -> dict[str, dict[str, Any]] | None:
-    """What would still have something to do after the run that was foretold, by key: the check after a push."""
-    if not isinstance(request, Preview) or not request.check:
-        return None
-    results = run(desired.chunks, checking, test=True, clock=time.time, failhard=job.settings.failhard, hooks=hooks)
-    return as_running(desired.chunks, {key: result for key, result in results.items() if result.result is None})
+def _drift_of(
+    job: WorkerRequest,
+    live: Desired,
+    controller: ControllerClient,
+    events: SentEvents,
+    hooks: RunHooks,
+    keys: Collection[str],
+) -> Mapping[str, StateResult]:
+    """What a drift check of the live document says of these states."""
+    context = _context(job, lambda: live, controller, events=events, aside=job.folder.blobs)
+    engine = AttributedStates(engine_of(context, context.machine, test=True, drift=True), events)
+    others = {key: StateResult(name=chunk.name, result=True) for key, chunk in live.chunks.items() if key not in keys}
+    return run(live.chunks, engine, test=True, clock=time.time, known=others, hooks=hooks)
+
+
+def _live(job: WorkerRequest) -> Desired:
+    path = job.settings.cachedir / FILE_NAME
+    return read_document(path).desired if path.exists() else Desired(chunks={})
 
 
 def _preview_engine(job: WorkerRequest, context: Context, desired: Desired) -> StateEngine:
@@ -127,8 +144,7 @@ def _preview_engine(job: WorkerRequest, context: Context, desired: Desired) -> S
     from highstate.functions.catalog import BUILT_IN
     from highstate.render.pipeline import SHAPING
 
-    path = job.settings.cachedir / FILE_NAME
-    live = read_document(path).desired if path.exists() else Desired(chunks={})
+    live = _live(job)
     known = known_conditions(live)
     machine = PreviewMachine(
         sources_port=context.files,

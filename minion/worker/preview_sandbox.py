@@ -99,6 +99,10 @@ def known_conditions(live: Desired) -> frozenset[str]:
     )
 
 
+UNREAD = "not read in a preview: no live state determines"
+"""In what is said of a state whose content on the machine is not shown."""
+
+
 @dataclass(kw_only=True)
 class PreviewMachine(LocalMachine):
     """The machine as a preview sees it."""
@@ -137,12 +141,12 @@ class PreviewMachine(LocalMachine):
     def listdir(self, path: str) -> Sequence[str]:
         """Names in a directory that a live state cleans; ContentUnknown for others."""
         if not self.contents.lists(path):
-            raise ContentUnknown(f"names in {path} are not read in a preview: no live state determines them")
+            raise ContentUnknown(f"names in {path} are {UNREAD} them")
         return super().listdir(path)
 
     def _refuse_hidden(self, path: str) -> None:
         if not self.contents.shows(path):
-            raise ContentUnknown(f"content of {path} is not read in a preview: no live state determines it")
+            raise ContentUnknown(f"content of {path} is {UNREAD} it")
 
     def render(self, path: str, saltenv: str, context: Mapping[str, Any]) -> bytes:
         """A Jinja template rendered; ContentUnknown for one that calls a function that looks at the machine."""

@@ -72,6 +72,40 @@ def test_a_preview_foretells_what_the_check_has_applied(make_rig):
     rig.wait("the file", (rig.root("web1") / "app.conf").exists)
 
 
+NOTES = """
+notes:
+  file.append:
+    - name: {{ grains['root'] }}/notes
+    - text: the last line
+
+app-told:"""
+
+
+def test_what_a_preview_may_not_read_is_foretold_to_be_put_right(make_rig):
+    """A file that is no state's as a whole is not read for a branch; whether it drifts, a drift check may say."""
+    rig = make_rig(minions={"web1": {}, "web2": {}})
+    rig.wait_applied(rig.push("notes", {"states/app.sls": ("\napp-told:", NOTES)}))
+    notes = rig.root("web1") / "notes"
+    notes.write_text("private-line-of-this-machine\n")
+    rig.git("checkout", "-q", "-b", "next")
+    rig.push(
+        "a state more",
+        {"states/app.sls": ("\napp-told:", "\nmore: {test.succeed_with_changes: []}\n\napp-told:")},
+        branch="next",
+    )
+    rig.push_head("next")
+    shown = rig.saltern("preview", "--base", "main", "--head", "next", "--live", "--out", "json", check=False).stdout
+    [one] = json.loads(shown)["classes"]
+    found = {test["minion"]: test["missed"] for test in one["tests"]}
+    [(key, entry)] = found["web1"].items()
+    assert key.startswith("file_|-notes_|-")
+    assert (entry["changes"], entry.get("uncertain")) == ({}, None)
+    assert found["web2"] == {}
+    assert "private-line" not in shown
+    rig.push_head()
+    rig.wait("the line", lambda: "the last line" in notes.read_text())
+
+
 def test_policy_may_only_have_it_reported(make_rig):
     rig = make_rig(minions={"web1": {}})
     with_later(rig, "verify: report\n")

@@ -38,8 +38,8 @@ class Prediction:
     timing: dict[str, frozenset[str]] = field(default_factory=dict)
     """Kind of what is said about when it is applied -> minions."""
     problems: tuple[str, ...] = ()
-    missed: dict[str, frozenset[str]] = field(default_factory=dict)
-    """Minion -> states that the check after the push finds and has applied."""
+    missed: dict[str, dict[str, ForetoldState]] = field(default_factory=dict)
+    """Minion -> states that the check after the push finds and has applied, by key; those that are uncertain it may."""
 
 
 def predict(config: Path, base: str, head: str, *, merge: bool = False) -> Prediction:
@@ -54,7 +54,7 @@ def predict(config: Path, base: str, head: str, *, merge: bool = False) -> Predi
 def _prediction(report: PreviewReport) -> Prediction:
     states: dict[str, dict[str, ForetoldState]] = {}
     untested: set[str] = set()
-    missed: dict[str, frozenset[str]] = {}
+    missed: dict[str, dict[str, ForetoldState]] = {}
     for one in report.classes:
         states |= {minion: {} for minion in one.minions}
         for test in one.tests:
@@ -62,7 +62,7 @@ def _prediction(report: PreviewReport) -> Prediction:
                 untested.add(test.minion)
             found = {**test.drift, **test.states}
             states[test.minion] = {key: _state(entry) for key, entry in found.items()}
-            missed[test.minion] = frozenset(test.missed)
+            missed[test.minion] = {key: _state(entry) for key, entry in test.missed.items()}
     return Prediction(
         states=states,
         broken=frozenset(minion for each in report.broken for minion in each.minions),

@@ -86,14 +86,21 @@ def compare(prediction: Prediction, outcome: Outcome) -> list[Difference]:
 
 
 def _missed(minion: str, prediction: Prediction, outcome: Outcome) -> Iterator[Difference]:
-    """What the check after the push had to do. Where the push did something uncertain, so is what is left to do."""
-    said, did = prediction.missed.get(minion, frozenset()), outcome.missed.get(minion, frozenset())
+    """What the check after the push had to do. Where the push did something uncertain, so is what is left to do.
+
+    That it may do something is right whether or not it does.
+    """
+    foretold, did = prediction.missed.get(minion, {}), outcome.missed.get(minion, frozenset())
+    said = {key for key, state in foretold.items() if not state.uncertain}
+    may = {key: state.uncertain for key, state in foretold.items() if state.uncertain}
     doubts = [each.uncertain for each in prediction.states.get(minion, {}).values() if each.uncertain]
     why = doubts[0] if doubts else ""
     for key in sorted(did - said):
-        yield Difference(minion, key, "missed by the plan, not foretold", marked=bool(doubts), why=why)
+        because = may.get(key, why)
+        yield Difference(minion, key, "missed by the plan, not foretold", marked=bool(because), why=because)
     for key in sorted(said - did):
-        yield Difference(minion, key, "foretold to be missed by the plan, and not run", marked=bool(doubts), why=why)
+        what = f"foretold to be missed by the plan, and not run: {foretold[key].comment}"
+        yield Difference(minion, key, what, marked=bool(doubts), why=why)
 
 
 def verdict(differences: list[Difference]) -> Verdict:
