@@ -34,6 +34,7 @@ from controller.schema.requests import (
     StatusQuery,
     SyncQuestion,
     TargetQuestion,
+    UnapplyQuestion,
     WhyQuery,
 )
 from controller.schema.targets import TargetExpression
@@ -69,6 +70,7 @@ def admin_app(service: ControllerApi, limits: ApiLimits, on_refusal: CountRefusa
             resume,
             preview,
             pulls,
+            unapply,
             reactions,
             reaction,
             events,
@@ -237,6 +239,13 @@ async def resume(request: AdminRequest) -> Response[bytes]:
     """`saltern resume`."""
     data = await _body(request, TargetQuestion)
     return encoding.answer(await _service(request).resume(data.target, user=_user(request)))
+
+
+@post("/unapply", status_code=200)
+async def unapply(request: AdminRequest) -> Response[bytes]:
+    """`saltern unapply`."""
+    data = await _body(request, UnapplyQuestion)
+    return encoding.answer(await _service(request).unapply(data.pull, data.target, user=_user(request)))
 
 
 @post("/preview", status_code=200)

@@ -259,6 +259,11 @@ class ControllerService:
         """See `ControllerApi`."""
         return self.pull_requests.views()
 
+    async def unapply(self, pull: str, target: TargetExpression | None, *, user: str = "") -> Sequence[str]:
+        """See `ControllerApi`."""
+        chosen = None if target is None else frozenset(self.minions.targets.select(target))
+        return self.pull_requests.unapply(pull, chosen, user)
+
     async def events(self, query: EventsQuery) -> AsyncIterator[EventView]:
         """See `ControllerApi`."""
         telemetry = self.telemetry

@@ -26,6 +26,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "resume": ("pause", "The opposite of pause."),
     "preview": ("preview", "What moving from one git ref to another would change."),
     "pulls": ("pulls", "The open pull requests, with their previews and what they wait for."),
+    "unapply": ("pulls", "Have minions go back from a pull request to what is live."),
     "run": ("run", "Run a function on minions."),
     "runner": ("runner", "Call a runner: a function of the controller."),
     "wheel": ("runner", "Call a wheel: a function over what the controller holds."),

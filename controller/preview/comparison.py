@@ -258,7 +258,7 @@ class Comparer:
             digest=head.digest,
             document=document,
             keys=keys,
-            check=found.side.checks and not merge.whole,
+            check=found.side.checks and bool(keys) and not merge.whole,  # without a run there is no check after it
             **_base_of(merge),
         )
 

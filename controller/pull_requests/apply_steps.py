@@ -49,7 +49,7 @@ def place_steps(look: Look, rules: PullRules, now: float) -> Iterator[PullInstru
             return
 
 
-def release_steps(look: Look) -> Iterator[PullInstruction]:
+def release_steps(look: Look, now: float) -> Iterator[PullInstruction]:
     """Minions go back when somebody says so, when it is closed, and after the merge when what is live has it."""
     applied = look.record.applied
     if applied is None or applied.released:
@@ -58,7 +58,8 @@ def release_steps(look: Look) -> Iterator[PullInstruction]:
     if which:
         yield ReleaseHolds(which, why)
     elif not look.holds:
-        why = why or "the time that the policy gives is over"
+        over = now >= applied.until
+        why = why or ("the time that the policy gives is over" if over else "somebody has released all minions")
         ended = replace(look.record, applied=replace(applied, released=why))
         yield Record(ended, (Say("released", {"head": applied.head, "why": why}),))
 

@@ -50,7 +50,7 @@ def decide(look: Look, rules: PullRules, now: float) -> list[PullInstruction]:
     noted, said = _noted(look, now)
     if noted != look.record:
         return [Record(noted, said)]
-    steps = command_steps(look, rules, now) or [*release_steps(look)] or [*place_steps(look, rules, now)]
+    steps = command_steps(look, rules, now) or [*release_steps(look, now)] or [*place_steps(look, rules, now)]
     if steps:
         return steps
     served = [*_served(look, rules, now), *watch_steps(look, now)]

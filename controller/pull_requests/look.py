@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import structlog
+from msgspec import structs
 
 from controller.forges.client import ForgeClient, ForgeComment, ForgeNotFound, Permission, PullRequest, PullState
 from controller.pull_requests import decision, instructions, merge_steps, preview_steps
@@ -67,6 +68,8 @@ class LookParts:
     holds: PullHolds
     connected: Callable[[], frozenset[str]]
     """The minions that are connected."""
+    endings: dict[PullKey, str] = field(default_factory=dict)
+    """Why all minions were released here, of pull requests that were not looked at since: a look may be under way."""
 
 
 class PullLook:
@@ -141,6 +144,7 @@ class PullLook:
         record = self._record
         if pull.state is PullState.MERGED and self._outcome is None and record.merged_at and not record.complete:
             await self._read_outcome(record)
+        record = self._with_ending()
         look = Look(
             record=record,
             pull=pull,
@@ -156,6 +160,13 @@ class PullLook:
             **await self._applied(record),
         )
         return dataclasses.replace(look, body=await self._body_of(look))
+
+    def _with_ending(self) -> PullRecord:
+        """The record; it says why minions were released here since the last look."""
+        why, applied = self._parts.endings.pop(self._key, ""), self._record.applied
+        if why and applied is not None and not applied.released:
+            self._keep(structs.replace(self._record, applied=structs.replace(applied, ending=why)))
+        return self._record
 
     async def _applied(self, record: PullRecord) -> dict[str, Any]:
         """What is known of holds, for a look; nothing is read where nothing is applied, nor is to be."""

@@ -6,6 +6,7 @@ Used by `reconciler`. What ends here is only noted and handed to the next look; 
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
@@ -48,6 +49,15 @@ class Finished:
     documents: HeadDocuments | None = None
 
 
+class QueueTurn(NamedTuple):
+    """Where a preview is in the queue."""
+
+    begun: bool
+    """Whether it is made; else it waits."""
+    since: float
+    """Seconds since the epoch."""
+
+
 @dataclass(slots=True)
 class _Job:
     running: RunningPreview
@@ -56,6 +66,8 @@ class _Job:
     """Set when it may begin."""
     number: int
     """How many were started before it."""
+    since: float
+    """When it was started, or its turn came; in seconds since the epoch."""
     task: asyncio.Task[None] | None = None
 
     @property
@@ -73,6 +85,7 @@ class PreviewQueue:
         finished: called when one has ended, with its pull request, what came of it, and its seconds.
         at_once: how many are made at a time.
         limit: seconds that one may take.
+        clock: seconds since the epoch.
     """
 
     def __init__(
@@ -82,7 +95,9 @@ class PreviewQueue:
         *,
         at_once: int,
         limit: float,
+        clock: Callable[[], float] = time.time,
     ) -> None:
+        self._clock = clock
         self._make = make
         self._finished = finished
         self._at_once = at_once
@@ -97,11 +112,16 @@ class PreviewQueue:
         job = self._jobs.get(key)
         return None if job is None else job.running
 
+    def turn(self, key: PullKey) -> QueueTurn | None:
+        """Whether what `running` gives is made now, and since when."""
+        job = self._jobs.get(key)
+        return None if job is None else QueueTurn(begun=job.turn.is_set(), since=job.since)
+
     def start(self, key: PullKey, running: RunningPreview, target: str) -> None:
         """Make a preview when its turn comes, in place of the one before."""
         self.cancel(key)
         self._started += 1
-        job = self._jobs[key] = _Job(running, target, asyncio.Event(), self._started)
+        job = self._jobs[key] = _Job(running, target, asyncio.Event(), self._started, self._clock())
         job.task = asyncio.create_task(self._run(key, job), name=f"preview {key}")
         job.task.add_done_callback(lambda _: self._left(job))  # also when it is cancelled before its first step
         self._begin_next()
@@ -143,6 +163,7 @@ class PreviewQueue:
         waiting = sorted((job for job in self._jobs.values() if not job.turn.is_set()), key=lambda job: job.rank)
         for job in waiting[: max(0, self._at_once - self._made_now)]:
             self._made_now += 1
+            job.since = self._clock()
             job.turn.set()
 
     async def _made(self, key: PullKey, job: _Job) -> Finished:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import structlog
@@ -19,12 +19,13 @@ from controller.forges.forge import same_project
 from controller.observe.pull_metrics import PullMetrics
 from controller.pull_requests.look import LookedForge, LookParts, PullLook
 from controller.pull_requests.preview_queue import PreviewQueue, PullKey
-from controller.pull_requests.views import pull_view
+from controller.pull_requests.views import key_of, pull_view
 from controller.pull_requests.wanted_previews import again_at, base_moved
-from controller.reconcile.holds import PullHolds
+from controller.reconcile.holds import PullHolds, pull_name
 from controller.reconcile.queue import WorkQueue
+from controller.schema.errors import ServiceError
 from controller.schema.pulls import PullView
-from controller.store import StoreError
+from controller.store import HoldRecord, StoreError
 from controller.store.pull_requests import PullRecord
 from options.limits import CountRefusal
 from reactors.bus import Bus
@@ -116,16 +117,33 @@ class ForgeWorker:
         """The open pull requests of this forge, as they were left after the last look at each; the newest first."""
         base, forge, previews = self._parts.base(), self._watched.forge, self._parts.previews
         records = self._parts.records.store.pull_requests.all(unsettled_only=True)
+        holds = self._parts.holds.all()
         return [
             pull_view(
                 each,
                 forge.rules_of(each.project),
-                previews.running(PullKey(each.forge, each.project, each.number)),
+                previews.running(key_of(each)),
                 base,
+                previews.turn(key_of(each)),
+                holds,
             )
             for each in records
             if each.forge == self._watched.name and each.state == "open"
         ]
+
+    def unapply(self, holds: Sequence[HoldRecord], why: str, *, whole: bool) -> None:
+        """Have minions go back from a pull request to what is live.
+
+        Args:
+            holds: of one pull request.
+            why: is told there.
+            whole: whether these are all that hold it, so that it is not applied any more.
+        """
+        key = PullKey(holds[0].forge, holds[0].project, holds[0].number)
+        if whole:
+            self._parts.endings[key] = why
+        self._parts.holds.release(holds, why)
+        self.look_at(key)
 
     def base_moved(self) -> None:
         """Other trees are live: look at the open pull requests whose reports are about those before."""
@@ -222,6 +240,33 @@ class PullRequests:
     def views(self) -> list[PullView]:
         """The open pull requests of all forges."""
         return [view for worker in self._workers.values() for view in worker.views()]
+
+    def unapply(self, name: str, minions: Collection[str] | None, user: str) -> list[str]:
+        """Have minions go back from a pull request to what is live; their ids.
+
+        Args:
+            name: `PROJECT#NUMBER`, or with the forge before it: `FORGE:PROJECT#NUMBER`.
+            minions: those of them that are meant; None: all that hold it.
+            user: who says so.
+
+        Raises:
+            ServiceError: nobody holds it, or pull requests of several forges have this name.
+        """
+        named = [each for each in self._holds.all() if name in (pull_name(each), pull_name(each).partition(":")[2])]
+        chosen = [each for each in named if minions is None or each.minion in minions]
+        if not chosen:
+            hint = "`saltern pulls` shows what is held"
+            raise ServiceError("not-found", f"no minion {'that is meant ' if named else ''}holds {name}", hint=hint)
+        if len({each.forge for each in named}) > 1:
+            hint = "write " + " or ".join(sorted({pull_name(each) for each in named}))
+            raise ServiceError("conflict", f"{name} is held of several forges", hint=hint)
+        why = f"saltern unapply by {user or 'somebody'}"
+        worker = self._workers.get(chosen[0].forge)
+        if worker is None:  # its forge is not configured any more
+            self._holds.release(chosen, why)
+        else:
+            worker.unapply(chosen, why, whole=len(chosen) == len(named))
+        return [each.minion for each in chosen]
 
     async def _follow_base(self) -> None:
         with self._bus.subscribe("saltern/revision/*/live") as revisions:

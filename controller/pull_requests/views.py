@@ -2,16 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 from msgspec.structs import replace
 
 from controller.forges.client import CheckState
 from controller.pull_requests.instructions import PullRules, RunningPreview
+from controller.pull_requests.preview_queue import PullKey, QueueTurn
 from controller.pull_requests.wanted_previews import base_moved
-from controller.schema.pulls import PullView
+from controller.schema.pulls import HeldPull, PullView
+from controller.store import HoldRecord
 from controller.store.pull_requests import PullRecord
 
 
-def pull_view(record: PullRecord, rules: PullRules, running: RunningPreview | None, base: str) -> PullView:
+def pull_view(
+    record: PullRecord,
+    rules: PullRules,
+    running: RunningPreview | None,
+    base: str,
+    turn: QueueTurn | None = None,
+    holds: Sequence[HoldRecord] = (),
+) -> PullView:
     """One open pull request.
 
     Args:
@@ -19,6 +31,8 @@ def pull_view(record: PullRecord, rules: PullRules, running: RunningPreview | No
         rules: for it.
         running: the preview that waits or is made.
         base: names what is live of all remotes.
+        turn: of `running` in the queue.
+        holds: what minions hold of any pull request.
     """
     counts = record.counts
     view = PullView(
@@ -35,6 +49,8 @@ def pull_view(record: PullRecord, rules: PullRules, running: RunningPreview | No
         previewed_head=record.previewed.head if record.previewed else "",
         approved_by=record.approved_by if record.approved == record.head else "",
         waiting_for=waiting_for(record, rules, running, base),
+        held=held_of(record, holds),
+        **_preview_state(record, running, turn),
     )
     if counts is None:
         return view
@@ -48,6 +64,40 @@ def pull_view(record: PullRecord, rules: PullRules, running: RunningPreview | No
         broken=counts.broken,
         unknown=counts.unknown,
     )
+
+
+def held_of(record: PullRecord, holds: Sequence[HoldRecord]) -> tuple[HeldPull, ...]:
+    """What minions hold of a pull request, by head."""
+    own = [each for each in holds if (each.forge, each.project, each.number) == key_of(record)]
+    heads = dict.fromkeys((each.head, each.user, each.at, each.until) for each in own)
+    return tuple(
+        HeldPull(
+            head=head,
+            user=user,
+            since=at,
+            until=until,
+            minions=tuple(each.minion for each in own if (each.head, each.at) == (head, at)),
+        )
+        for head, user, at, until in heads
+    )
+
+
+def _preview_state(record: PullRecord, running: RunningPreview | None, turn: QueueTurn | None) -> dict[str, Any]:
+    if running is not None and turn is not None and not running.command:
+        state = "running" if turn.begun else "queued"
+        return {"preview": state, "preview_since": turn.since, "restricted": running.preview.restricted}
+    if record.failure:
+        return {"preview": "failed"}
+    done = record.previewed
+    if done is None or done.head != record.head:
+        return {}
+    made_at = record.counts.made_at if record.counts is not None else done.at
+    return {"preview": "done", "preview_since": made_at, "restricted": done.restricted}
+
+
+def key_of(record: PullRecord) -> PullKey:
+    """What names it."""
+    return PullKey(record.forge, record.project, record.number)
 
 
 def waiting_for(record: PullRecord, rules: PullRules, running: RunningPreview | None, base: str) -> str:

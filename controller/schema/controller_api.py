@@ -90,6 +90,9 @@ class ControllerApi(Protocol):
     def pulls(self) -> Sequence[PullView]:
         """The open pull requests of the forges, as they were left after the last look at each."""
 
+    async def unapply(self, pull: str, target: TargetExpression | None, *, user: str = "") -> Sequence[str]:
+        """Have minions that hold a pull request go back to what is live: all, or those that are meant; their ids."""
+
     def events(self, query: EventsQuery) -> AsyncIterator[EventView]:
         """What is kept of what has happened, then everything that happens from now on."""
 

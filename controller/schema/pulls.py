@@ -2,7 +2,23 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from controller.schema.structs import ApiStruct
+
+
+class HeldPull(ApiStruct, frozen=True, kw_only=True):
+    """What minions hold of a pull request that was applied before its merge."""
+
+    head: str
+    """Whole commit."""
+    minions: tuple[str, ...]
+    user: str
+    """Who has applied it."""
+    since: float
+    """Seconds since the epoch, as all times here."""
+    until: float
+    """Then the minions go back to what is live."""
 
 
 class PullView(ApiStruct, frozen=True, kw_only=True):
@@ -38,5 +54,13 @@ class PullView(ApiStruct, frozen=True, kw_only=True):
     """Minions of which nobody knows what the head means."""
     approved_by: str = ""
     """Who approved the head what the policy allows with an approval only."""
+    preview: Literal["", "queued", "running", "done", "failed"] = ""
+    """Of the head, the newest; empty: none was asked for."""
+    preview_since: float | None = None
+    """When that began: to wait, to be made, or when it was made or had failed; in seconds since the epoch."""
+    restricted: bool = False
+    """Whether it is that of a stranger's head."""
+    held: tuple[HeldPull, ...] = ()
+    """By head; mostly there is one at most."""
     waiting_for: str = ""
     """The one thing that comes next; empty: nothing but the merge."""

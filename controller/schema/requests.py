@@ -31,6 +31,15 @@ class TargetQuestion(_Question, frozen=True, kw_only=True):
     target: TargetExpression
 
 
+class UnapplyQuestion(_Question, frozen=True, kw_only=True):
+    """Have minions go back from a pull request to what is live."""
+
+    pull: str
+    """`PROJECT#NUMBER`, or `FORGE:PROJECT#NUMBER`."""
+    target: TargetExpression | None = None
+    """None: all that hold it."""
+
+
 class CallQuestion(_Question, frozen=True, kw_only=True):
     """`saltern run`."""
 

@@ -32,7 +32,7 @@ from controller.schema.keys import ControllerKey, KeyRefusals, KeyView
 from controller.schema.minions import CompileView, MinionStatus, VolatileRead
 from controller.schema.plans import DriftView, FieldDiff, MinionDiff, StateDiff
 from controller.schema.preview_stream import PreviewFinished, PreviewItem, PreviewProgress
-from controller.schema.pulls import PullView
+from controller.schema.pulls import HeldPull, PullView
 from controller.schema.remotes import RemoteStatus
 from controller.schema.reports import (
     ChangeClass,
@@ -274,13 +274,23 @@ class Desk:
             PullView(
                 **common, number=12, title="Another \x1b[31m port " + 8 * "is long ", head="a" * 40, check="success",
                 base="b" * 40, previewed_at=1_000.0, previewed_head="a" * 40, minions=1204, changed=12, classes=3,
+                preview="done", preview_since=1_000.0, url="https://hub/12",
+                held=(HeldPull(head="a" * 40, minions=("web1", "web2"), user="max", since=1_000.0, until=4_600.0),),
             ),
             PullView(
                 **common, number=9, title="Fix", head="c" * 40, check="neutral", from_fork=True,
                 base="b" * 40, previewed_at=900.0, previewed_head="d" * 40, minions=1204, changed=1,
+                preview="running", preview_since=1_100.0, restricted=True,
                 waiting_for="a maintainer: /saltern preview --commit cccccccccccc (a fork)",
             ),
         ]  # fmt: skip
+
+    async def unapply(self, pull: str, target: TargetExpression | None, *, user: str = "") -> Sequence[str]:
+        """Of `org/states#12`, which two minions hold."""
+        self.users.append(user)
+        if pull not in ("org/states#12", "hub:org/states#12"):
+            raise ServiceError("not-found", f"no minion holds {pull}", hint="`saltern pulls` shows what is held")
+        return [each for each in ("web1", "web2") if target is None or fnmatchcase(each, target.expression)]
 
     async def report_page(self, report_id: str, expires: str, signature: str, form: str) -> ReportPage:
         """There is none."""

@@ -172,3 +172,32 @@ def test_killed_at_each_step(make_scene):
     scene.rig.kill("controller", children=True)
     scene.rig.start_controller()
     wait_back(scene, main)
+
+
+@pytest.mark.timeout(300)
+def test_released_from_the_command_line(make_scene):
+    """One minion, then all; the forge is not needed for it, and is told when it is there again."""
+    scene = make_scene(minions={"web1": {}, "web2": {}})
+    pull = scene.open(48)
+    scene.wait_report(pull)
+    scene.forge.model.comment(pull, "max", "/saltern apply")
+    wait_held(scene, pull, "web1", "web2")
+    name = f"{PROJECT}#{pull.number}"
+    shown = scene.rig.saltern("pulls").stdout
+    assert f"{name} at {pull.head[:8]}, applied by max, is held until " in shown
+    assert "by web1, web2" in shown
+    [listed] = scene.rig.ask("/pulls")
+    assert (listed["preview"], listed["held"][0]["minions"]) == ("done", ["web1", "web2"])
+    assert "2 minions" in scene.rig.saltern("preview", "list").stdout
+    scene.wait_quiet()
+    scene.forge.bad_gateway(times=2)
+    assert scene.rig.saltern("unapply", name, "--target", "web1").stdout == "released web1\n"
+    base = scene.rig.git("rev-parse", "main")[:8]
+    wait_back(scene, base)
+    wait_held(scene, pull, "web2")
+    assert "48" not in config(scene)
+    assert scene.rig.saltern("unapply", f"hub:{name}").stdout == "released web2\n"
+    wait_back(scene, base, "web1", "web2")
+    scene.wait_comment(pull, "saltern unapply by ")
+    assert scene.rig.saltern("unapply", name, check=False).returncode == 1
+    assert scene.rig.ask("/pulls")[0]["held"] == []

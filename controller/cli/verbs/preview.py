@@ -16,18 +16,22 @@ from controller.cli.client import Client
 from controller.cli.compile_inputs import mapping_of, options_of
 from controller.cli.failure import NO_TARGET, USAGE, Failure
 from controller.cli.report_output import FORMS, Form, exit_code, form_of, save, show
+from controller.cli.verbs.pulls import wanted
 from controller.schema.preview_stream import PreviewFinished, PreviewProgress
+from controller.schema.pulls import PullView
 from controller.schema.reports import PreviewReport
 from controller.schema.requests import PreviewQuestion
 from controller.schema.targets import TargetExpression
 
 _HOW_TO_WRITE = "write it by `saltern run '*' grains.items --out json`"
 _CLEAR = "\r\x1b[K"
+_STATES = ("running", "queued", "failed", "done", "")
+"""Of previews, in the order in which they are listed."""
 
 
-@click.command("preview")
-@click.option("--base", required=True, help="Branch, tag or commit to compare with.")
-@click.option("--head", required=True, help="Branch, tag or commit to be previewed.")
+@click.group("preview", invoke_without_command=True)
+@click.option("--base", help="Branch, tag or commit to compare with.")
+@click.option("--head", help="Branch, tag or commit to be previewed.")
 @click.option("--target", help="Only minions that this glob (or the kind given) matches.")
 @options.targeting
 @click.option("--merge", is_flag=True, help="Compare the head as merged into the base, as a forge merges it.")
@@ -53,13 +57,26 @@ _CLEAR = "\r\x1b[K"
 @click.option("--file-root", "file_roots", multiple=True, metavar="[ENV=]DIR", help="--local: states, in --repo.  [.]")
 @click.option("--pillar-root", "pillar_roots", multiple=True, metavar="[ENV=]DIR", help="--local: pillar, in --repo.")
 @click.option("--opt", "opts", multiple=True, metavar="NAME=YAML", help="--local: a minion option of Salt's.")
+@click.pass_context
 def preview_command(
-    saved: tuple[Path, ...], out: str, detailed: bool, config_dir: Path, local: bool, **given: Any
+    context: click.Context,
+    /,
+    saved: tuple[Path, ...],
+    out: str,
+    detailed: bool,
+    config_dir: Path,
+    local: bool,
+    **given: Any,
 ) -> int:
     """What moving from one git ref to another would change. Changes nothing.
 
     Exits 0 when nothing would change, 2 when something would, 1 when something must be mended first.
     """
+    if context.invoked_subcommand is not None:
+        return 0
+    for name in ("base", "head"):
+        if given[name] is None:
+            raise click.UsageError(f"Missing option '--{name}'.")
     for path in saved:
         form_of(path)
     trees = {name: given.pop(name) for name in ("repo", "grains", "file_roots", "pillar_roots", "opts")}
@@ -71,6 +88,36 @@ def preview_command(
             raise click.UsageError("--grains, --file-root, --pillar-root and --opt go with --local")
         report = _from_controller(question, config_dir)
     return _end(report, cast(Form, out), saved, detailed=detailed)
+
+
+@preview_command.command("list")
+@click.argument("names", metavar="[FORGE|PROJECT]...", nargs=-1)
+@options.out
+@options.config_dir
+def list_command(names: tuple[str, ...], out: str, config_dir: Path) -> None:
+    """List the previews of pull requests: those that are made, wait, are done or failed, and what minions hold."""
+    with Client(config_dir) as client:
+        views = wanted(client.get("/pulls", tuple[PullView, ...]), names)
+    if out != "text":
+        output.document(views, out)
+        return
+    if not views:
+        output.remark("no pull request is open that was looked at; `saltern forge list` shows what is watched")
+        return
+    rows = sorted(views, key=lambda view: (_STATES.index(view.preview), -(view.preview_since or 0)))
+    output.table(("Pull request", "Head", "Preview", "Since", "Held by", "Address"), [_row(view) for view in rows])
+
+
+def _row(view: PullView) -> tuple[str, ...]:
+    count = sum(len(held.minions) for held in view.held)
+    return (
+        f"{view.project}#{view.number}",
+        view.head[:8],
+        (view.preview or "none") + (" (restricted)" if view.restricted else ""),
+        output.ago(view.preview_since),
+        f"{count} minion{'s' * (count != 1)}" if count else "",
+        view.url,
+    )
 
 
 def _end(report: PreviewReport, out: Form, saved: Sequence[Path], *, detailed: bool) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import click
@@ -9,8 +10,13 @@ import click
 from controller.cli import options, output
 from controller.cli.client import Client
 from controller.cli.failure import Failure
-from controller.schema.pulls import PullView
+from controller.schema.pulls import HeldPull, PullView
+from controller.schema.requests import UnapplyQuestion
+from controller.schema.targets import TargetExpression
 from options.near_names import did_you_mean
+
+_NAMED = 5
+"""Minions that are named."""
 
 
 @click.command("pulls")
@@ -20,7 +26,7 @@ from options.near_names import did_you_mean
 def pulls_command(names: tuple[str, ...], out: str, config_dir: Path) -> None:
     """The open pull requests, with their previews and what they wait for; all without names of forges or projects."""
     with Client(config_dir) as client:
-        views = _wanted(client.get("/pulls", tuple[PullView, ...]), names)
+        views = wanted(client.get("/pulls", tuple[PullView, ...]), names)
     if out != "text":
         output.document(views, out)
         return
@@ -29,9 +35,41 @@ def pulls_command(names: tuple[str, ...], out: str, config_dir: Path) -> None:
     output.table(heads, [_row(view) for view in views])
     if not views:
         output.remark("no pull request is open that was looked at; `saltern forge list` shows what is watched")
+    for view in views:
+        for held in view.held:
+            click.echo(output.printable(_held(view, held)))
 
 
-def _wanted(views: tuple[PullView, ...], names: tuple[str, ...]) -> tuple[PullView, ...]:
+@click.command("unapply")
+@click.argument("pull", metavar="[FORGE:]PROJECT#NUMBER")
+@click.option("--target", help="Only the minions that this glob (or the kind given) matches.")
+@options.targeting
+@options.out
+@options.config_dir
+def unapply_command(pull: str, target: str | None, kind: str | None, out: str, config_dir: Path) -> None:
+    """Have the minions that hold a pull request go back to what is live, as the command /saltern unapply does."""
+    if kind is not None and target is None:
+        raise click.UsageError(f"a kind of target ({kind}) needs --target")
+    meant = None if target is None else TargetExpression(kind=kind or "glob", expression=target)  # type: ignore[arg-type]  # a choice of click's
+    with Client(config_dir) as client:
+        released = client.post("/unapply", UnapplyQuestion(pull=pull, target=meant), tuple[str, ...])
+    if out != "text":
+        output.document(released, out)
+        return
+    for minion in released:
+        click.echo(f"released {minion}")
+
+
+def _held(view: PullView, held: HeldPull) -> str:
+    shown = ", ".join(held.minions[:_NAMED])
+    more = f" and {len(held.minions) - _NAMED} more" if len(held.minions) > _NAMED else ""
+    until = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(held.until))
+    name = f"{view.project}#{view.number}"
+    return f"{name} at {held.head[:8]}, applied by {held.user}, is held until {until}\n    by {shown}{more}"
+
+
+def wanted(views: tuple[PullView, ...], names: tuple[str, ...]) -> tuple[PullView, ...]:
+    """Those of these forges or projects; all without names. Failure for a name that has none."""
     known = {name for each in views for name in (each.forge, each.project)}
     for name in names:
         if name not in known:

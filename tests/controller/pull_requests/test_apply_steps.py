@@ -152,8 +152,18 @@ def test_its_time_is_over():
     forge = Applying().previewed()
     forge.apply()
     forge.holds = ()  # the loop over minions has found it
+    forge.now = forge.record.applied.until
     assert forge.look()[0] == "say released"
     assert forge.record.applied.released == "the time that the policy gives is over"
+
+
+def test_somebody_has_released_them_here():
+    """`saltern unapply` does not wait for the forge; what it says is told if the record still has it."""
+    forge = Applying().previewed()
+    forge.apply()
+    forge.holds = ()
+    assert forge.look()[0] == "say released"
+    assert forge.record.applied.released == "somebody has released all minions"
 
 
 def test_killed_before_it_is_held():
