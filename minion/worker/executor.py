@@ -9,13 +9,13 @@ from __future__ import annotations
 import logging
 import sys
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from functools import cache, partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from highstate.desired import Desired
-from highstate.run.ports import RunHooks
+from highstate.run.ports import Executor, RunHooks
 from highstate.run.report import as_running, not_run, outcome
 from highstate.run.runner import run
 from highstate.types import StateResult
@@ -34,7 +34,7 @@ from minion.spool.files import BlobCache, HeldFiles, cache_needs_trim
 from minion.spool.journal import RunJournal, kind_of
 from minion.spool.state_queue import StateQueue
 from minion.spool.triggers import TriggerFile
-from minion.worker.foretold_check import found_after
+from minion.worker.foretold_check import Checks, found_after
 from minion.worker.live_contents import live_contents
 from minion.worker.preview_sandbox import PreviewFunctions, PreviewMachine, PreviewStates, known_conditions
 from minion.worker.request import ControllerClient, WorkerRequest
@@ -97,11 +97,10 @@ def run_chunks(
     )
     found = None
     if isinstance(request, Preview) and request.check:
-        checking = AttributedStates(engine.checking(), events)
-        whole = run(desired.chunks, checking, test=True, clock=time.time, failhard=job.settings.failhard, hooks=hooks)
-        live = _live(job)
-        drift = partial(_drift_of, job, live, controller, events, hooks)
-        found = found_after(desired, whole, wanted, live, drift)
+        foretold = AttributedStates(engine.checking(), events)
+        live = partial(_live_states, job, controller, events)
+        checks = Checks(foretold, live, hooks, job.settings.failhard)
+        found = found_after(desired, _live(job), wanted, checks)
     if stop.suspended():
         raise AgentGone  # the next worker goes on from the journal
     left = not_run(desired.chunks, results, known, STOPPED) if stop.requested() else {}
@@ -119,19 +118,10 @@ def run_chunks(
     )
 
 
-def _drift_of(
-    job: WorkerRequest,
-    live: Desired,
-    controller: ControllerClient,
-    events: SentEvents,
-    hooks: RunHooks,
-    keys: Collection[str],
-) -> Mapping[str, StateResult]:
-    """What a drift check of the live document says of these states."""
+def _live_states(job: WorkerRequest, controller: ControllerClient, events: SentEvents, live: Desired) -> Executor:
+    """What plans states of the live document as a drift check does."""
     context = _context(job, lambda: live, controller, events=events, aside=job.folder.blobs)
-    engine = AttributedStates(engine_of(context, context.machine, test=True, drift=True), events)
-    others = {key: StateResult(name=chunk.name, result=True) for key, chunk in live.chunks.items() if key not in keys}
-    return run(live.chunks, engine, test=True, clock=time.time, known=others, hooks=hooks)
+    return AttributedStates(engine_of(context, context.machine, test=True, drift=True), events)
 
 
 def _live(job: WorkerRequest) -> Desired:

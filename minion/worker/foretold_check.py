@@ -7,43 +7,50 @@ as it would say it anyway. That it differs is told, and nothing of what it holds
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Collection, Iterator, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from highstate.desired import Desired
+from highstate.run.ports import Executor, RunHooks
 from highstate.run.report import as_running
+from highstate.run.runner import run
 from highstate.types import Chunk, StateResult
 from minion.worker.preview_sandbox import UNREAD
 
 DIFFERS = "It differs on the machine from what the live state makes"
 
-DriftCheck = Callable[[Collection[str]], Mapping[str, StateResult]]
-"""Plans these states of the live document, all others left out."""
+
+class Checks(NamedTuple):
+    """What plans states."""
+
+    foretold: Executor
+    """On the machine as the foretold run leaves it."""
+    live: Callable[[Desired], Executor]
+    """On the machine as it is, states of the document that the minion holds."""
+    hooks: RunHooks
+    failhard: bool
 
 
-def found_after(
-    desired: Desired,
-    results: Mapping[str, StateResult],
-    ran: Collection[str],
-    live: Desired,
-    check: DriftCheck,
-) -> dict[str, dict[str, Any]]:
+def found_after(desired: Desired, live: Desired, ran: Collection[str], checks: Checks) -> dict[str, dict[str, Any]]:
     """What would still have something to do, by key.
 
     Args:
         desired: the document of the preview.
-        results: of its whole plan after the foretold run.
-        ran: keys of that run.
         live: the document that the minion holds.
-        check: is asked for states of it whose content the preview did not read.
+        ran: keys of the foretold run.
+        checks: is asked for all states of the first, and for those of the second whose content a preview does not read.
     """
+    results = run(
+        desired.chunks, checks.foretold, test=True, clock=time.time, failhard=checks.failhard, hooks=checks.hooks
+    )
     pending = {key: result for key, result in results.items() if result.result is None}
     unread = {
         key
         for key, result in pending.items()
         if key not in ran and _is_unread(result) and _same(desired.chunks[key], live.chunks.get(key))
     }
-    now = check(unread) if unread else {}
+    now = _drift(live, unread, checks) if unread else {}
     for key in unread:
         told = now[key].result if key in now else None
         if told is True:
@@ -51,6 +58,11 @@ def found_after(
         elif told is None and key in now:
             pending[key] = StateResult(name=pending[key].name, result=None, comment=DIFFERS)
     return as_running(desired.chunks, pending)
+
+
+def _drift(live: Desired, keys: Collection[str], checks: Checks) -> Mapping[str, StateResult]:
+    others = {key: StateResult(name=chunk.name, result=True) for key, chunk in live.chunks.items() if key not in keys}
+    return run(live.chunks, checks.live(live), test=True, clock=time.time, known=others, hooks=checks.hooks)
 
 
 def _same(chunk: Chunk, live: Chunk | None) -> bool:
