@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from functools import cache, partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -80,11 +80,7 @@ def run_chunks(
         resumed=True,
     )
     wanted = desired.chunks if request.keys is None else frozenset(request.keys)
-    known = {
-        key: StateResult(name=chunk.name, result=True, comment="Not part of this run")
-        for key, chunk in desired.chunks.items()
-        if key not in wanted
-    }
+    known = _beside(desired, wanted)
     results = run(
         desired.chunks,
         AttributedStates(engine, events),
@@ -116,6 +112,14 @@ def run_chunks(
         states=as_running(desired.chunks, {**results, **left}),
         value=found,
     )
+
+
+def _beside(desired: Desired, wanted: Collection[str]) -> dict[str, StateResult]:
+    return {
+        key: StateResult(name=chunk.name, result=True, comment="Not part of this run")
+        for key, chunk in desired.chunks.items()
+        if key not in wanted
+    }
 
 
 def _live_states(job: WorkerRequest, controller: ControllerClient, events: SentEvents, live: Desired) -> Executor:
