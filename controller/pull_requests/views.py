@@ -11,7 +11,7 @@ from controller.forges.client import CheckState
 from controller.pull_requests.instructions import PullRules, RunningPreview
 from controller.pull_requests.preview_queue import PullKey, QueueTurn
 from controller.pull_requests.wanted_previews import base_moved
-from controller.schema.pulls import HeldPull, PullView
+from controller.schema.pulls import HeldHead, PullView
 from controller.store import HoldRecord
 from controller.store.pull_requests import PullRecord
 
@@ -66,12 +66,12 @@ def pull_view(
     )
 
 
-def held_of(record: PullRecord, holds: Sequence[HoldRecord]) -> tuple[HeldPull, ...]:
+def held_of(record: PullRecord, holds: Sequence[HoldRecord]) -> tuple[HeldHead, ...]:
     """What minions hold of a pull request, by head."""
     own = [each for each in holds if (each.forge, each.project, each.number) == key_of(record)]
     heads = dict.fromkeys((each.head, each.user, each.at, each.until) for each in own)
     return tuple(
-        HeldPull(
+        HeldHead(
             head=head,
             user=user,
             since=at,

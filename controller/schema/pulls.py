@@ -7,7 +7,7 @@ from typing import Literal
 from controller.schema.structs import ApiStruct
 
 
-class HeldPull(ApiStruct, frozen=True, kw_only=True):
+class HeldHead(ApiStruct, frozen=True, kw_only=True):
     """What minions hold of a pull request that was applied before its merge."""
 
     head: str
@@ -60,7 +60,7 @@ class PullView(ApiStruct, frozen=True, kw_only=True):
     """When that began: to wait, to be made, or when it was made or had failed; in seconds since the epoch."""
     restricted: bool = False
     """Whether it is that of a stranger's head."""
-    held: tuple[HeldPull, ...] = ()
+    held: tuple[HeldHead, ...] = ()
     """By head; mostly there is one at most."""
     waiting_for: str = ""
     """The one thing that comes next; empty: nothing but the merge."""

@@ -32,7 +32,7 @@ from controller.schema.keys import ControllerKey, KeyRefusals, KeyView
 from controller.schema.minions import CompileView, MinionStatus, VolatileRead
 from controller.schema.plans import DriftView, FieldDiff, MinionDiff, StateDiff
 from controller.schema.preview_stream import PreviewFinished, PreviewItem, PreviewProgress
-from controller.schema.pulls import HeldPull, PullView
+from controller.schema.pulls import HeldHead, PullView
 from controller.schema.remotes import RemoteStatus
 from controller.schema.reports import (
     ChangeClass,
@@ -275,7 +275,7 @@ class Desk:
                 **common, number=12, title="Another \x1b[31m port " + 8 * "is long ", head="a" * 40, check="success",
                 base="b" * 40, previewed_at=1_000.0, previewed_head="a" * 40, minions=1204, changed=12, classes=3,
                 preview="done", preview_since=1_000.0, url="https://hub/12",
-                held=(HeldPull(head="a" * 40, minions=("web1", "web2"), user="max", since=1_000.0, until=4_600.0),),
+                held=(HeldHead(head="a" * 40, minions=("web1", "web2"), user="max", since=1_000.0, until=4_600.0),),
             ),
             PullView(
                 **common, number=9, title="Fix", head="c" * 40, check="neutral", from_fork=True,

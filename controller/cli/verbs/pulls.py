@@ -10,7 +10,7 @@ import click
 from controller.cli import options, output
 from controller.cli.client import Client
 from controller.cli.failure import Failure
-from controller.schema.pulls import HeldPull, PullView
+from controller.schema.pulls import HeldHead, PullView
 from controller.schema.requests import UnapplyQuestion
 from controller.schema.targets import TargetExpression
 from options.near_names import did_you_mean
@@ -60,7 +60,7 @@ def unapply_command(pull: str, target: str | None, kind: str | None, out: str, c
         click.echo(f"released {minion}")
 
 
-def _held(view: PullView, held: HeldPull) -> str:
+def _held(view: PullView, held: HeldHead) -> str:
     shown = ", ".join(held.minions[:_NAMED])
     more = f" and {len(held.minions) - _NAMED} more" if len(held.minions) > _NAMED else ""
     until = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(held.until))
