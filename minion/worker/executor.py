@@ -10,7 +10,7 @@ import logging
 import sys
 import time
 from collections.abc import Callable, Collection, Mapping
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -34,7 +34,7 @@ from minion.spool.files import BlobCache, HeldFiles, cache_needs_trim
 from minion.spool.journal import RunJournal, kind_of
 from minion.spool.state_queue import StateQueue
 from minion.spool.triggers import TriggerFile
-from minion.worker.foretold_check import Checks, found_after
+from minion.worker.foretold_check import LiveWhereUnread
 from minion.worker.live_contents import live_contents
 from minion.worker.preview_sandbox import PreviewFunctions, PreviewMachine, PreviewStates, known_conditions
 from minion.worker.request import ControllerClient, WorkerRequest
@@ -93,10 +93,10 @@ def run_chunks(
     )
     found = None
     if isinstance(request, Preview) and request.check:
-        foretold = AttributedStates(engine.checking(), events)
-        live = partial(_live_states, job, controller, events)
-        checks = Checks(foretold, live, hooks, job.settings.failhard)
-        found = found_after(desired, _live(job), wanted, checks)
+        live = _live(job)
+        drift = _drift_engine(job, controller, events, live)
+        checking = LiveWhereUnread(engine.checking(), drift, desired, live, wanted)
+        found = _found_after(job, desired, AttributedStates(checking, events), hooks)
     if stop.suspended():
         raise AgentGone  # the next worker goes on from the journal
     left = not_run(desired.chunks, results, known, STOPPED) if stop.requested() else {}
@@ -122,10 +122,15 @@ def _beside(desired: Desired, wanted: Collection[str]) -> dict[str, StateResult]
     }
 
 
-def _live_states(job: WorkerRequest, controller: ControllerClient, events: SentEvents, live: Desired) -> Executor:
-    """What plans states of the live document as a drift check does."""
+def _found_after(job: WorkerRequest, desired: Desired, checking: Executor, hooks: RunHooks) -> dict[str, Any]:
+    """What would still have something to do after the run that was foretold, by key: the check after a push."""
+    results = run(desired.chunks, checking, test=True, clock=time.time, failhard=job.settings.failhard, hooks=hooks)
+    return as_running(desired.chunks, {key: result for key, result in results.items() if result.result is None})
+
+
+def _drift_engine(job: WorkerRequest, controller: ControllerClient, events: SentEvents, live: Desired) -> StateEngine:
     context = _context(job, lambda: live, controller, events=events, aside=job.folder.blobs)
-    return AttributedStates(engine_of(context, context.machine, test=True, drift=True), events)
+    return engine_of(context, context.machine, test=True, drift=True)
 
 
 def _live(job: WorkerRequest) -> Desired:

@@ -1,72 +1,65 @@
 """What the check after a push would find, foretold in a preview. Called by `minion.worker.executor`.
 
 The whole document is planned on the machine as the foretold run leaves it. A state whose content a preview does not
-read may be as it is live, and not of this run: then a drift check of the live document says whether it differs now,
-as it would say it anyway. That it differs is told, and nothing of what it holds.
+read may be as it is live, and not of this run: then it is planned as a drift check of the live document plans it, and
+that it differs is told, and nothing of what it holds.
 """
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Collection, Iterator, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Collection, Iterator, Mapping
+from typing import Any
 
 from highstate.desired import Desired
-from highstate.run.ports import Executor, RunHooks
-from highstate.run.report import as_running
-from highstate.run.runner import run
-from highstate.types import Chunk, StateResult
+from highstate.run.ports import Executor, Prepared
+from highstate.types import Chunk, StateResult, Value
 from minion.worker.preview_sandbox import UNREAD
 
 DIFFERS = "It differs on the machine from what the live state makes"
 
 
-class Checks(NamedTuple):
-    """What plans states."""
-
-    foretold: Executor
-    """On the machine as the foretold run leaves it."""
-    live: Callable[[Desired], Executor]
-    """On the machine as it is, states of the document that the minion holds."""
-    hooks: RunHooks
-    failhard: bool
-
-
-def found_after(desired: Desired, live: Desired, ran: Collection[str], checks: Checks) -> dict[str, dict[str, Any]]:
-    """What would still have something to do, by key.
+class LiveWhereUnread:
+    """An `Executor` that only plans: in the place of states that a preview does not read, the live ones.
 
     Args:
+        foretold: plans on the machine as the foretold run leaves it.
+        live: plans on the machine as it is.
         desired: the document of the preview.
-        live: the document that the minion holds.
+        held: the document that the minion holds.
         ran: keys of the foretold run.
-        checks: is asked for all states of the first, and for those of the second whose content a preview does not read.
     """
-    results = run(
-        desired.chunks, checks.foretold, test=True, clock=time.time, failhard=checks.failhard, hooks=checks.hooks
-    )
-    pending = {key: result for key, result in results.items() if result.result is None}
-    unread = {
-        key
-        for key, result in pending.items()
-        if key not in ran and _is_unread(result) and _same(desired.chunks[key], live.chunks.get(key))
-    }
-    now = _drift(live, unread, checks) if unread else {}
-    for key in unread:
-        told = now[key].result if key in now else None
-        if told is True:
-            del pending[key]
-        elif told is None and key in now:
-            pending[key] = StateResult(name=pending[key].name, result=None, comment=DIFFERS)
-    return as_running(desired.chunks, pending)
+
+    def __init__(
+        self, foretold: Executor, live: Executor, desired: Desired, held: Desired, ran: Collection[str]
+    ) -> None:
+        self._foretold, self._live = foretold, live
+        self._same = {
+            chunk.tag: other
+            for key, chunk in desired.chunks.items()
+            if key not in ran and (other := held.chunks.get(key)) is not None and _same(chunk, other)
+        }
+
+    def plan(self, chunk: Chunk, arguments: Mapping[str, Value], *, watched: bool) -> Prepared | None:
+        """What the check would find."""
+        prepared = self._foretold.plan(chunk, arguments, watched=watched)
+        if prepared is None or chunk.tag not in self._same or not _is_unread(prepared.predicted):
+            return prepared
+        now = self._live.plan(self._same[chunk.tag], arguments, watched=watched)
+        if now is None or now.predicted.result is False:
+            return prepared
+        name = chunk.name
+        if now.predicted.result is True:
+            return Prepared(chunk=chunk, predicted=StateResult(name=name, result=True))
+        told = StateResult(name=name, result=None, comment=DIFFERS, changes={"content": "is put right"})
+        return Prepared(chunk=chunk, predicted=told)
+
+    def act(self, prepared: Prepared) -> StateResult:
+        """As the one that plans does; nothing is done on a machine."""
+        return self._foretold.act(prepared)
 
 
-def _drift(live: Desired, keys: Collection[str], checks: Checks) -> Mapping[str, StateResult]:
-    others = {key: StateResult(name=chunk.name, result=True) for key, chunk in live.chunks.items() if key not in keys}
-    return run(live.chunks, checks.live(live), test=True, clock=time.time, known=others, hooks=checks.hooks)
-
-
-def _same(chunk: Chunk, live: Chunk | None) -> bool:
-    return live is not None and (chunk.state, chunk.fun, chunk.name, chunk.arguments) == (
+def _same(chunk: Chunk, live: Chunk) -> bool:
+    return (chunk.state, chunk.fun, chunk.name, chunk.arguments) == (
         live.state,
         live.fun,
         live.name,
@@ -75,7 +68,7 @@ def _same(chunk: Chunk, live: Chunk | None) -> bool:
 
 
 def _is_unread(result: StateResult) -> bool:
-    return any(UNREAD in text for text in (result.comment, *_texts(result.changes)))
+    return result.result is None and any(UNREAD in text for text in (result.comment, *_texts(result.changes)))
 
 
 def _texts(value: Any) -> Iterator[str]:

@@ -53,7 +53,7 @@ def test_this_test_would_notice():
     assert not refused(["run", "*"], lenient=True)
     assert refused(["status", "--nope"], lenient=True)
     assert refused(["key", "acept", "web1"])
-    assert refused(["preview", "--base", "main"])
+    assert refused(["unapply"])
 
 
 @pytest.mark.parametrize("verb", VERBS)

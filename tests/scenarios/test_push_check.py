@@ -99,7 +99,7 @@ def test_what_a_preview_may_not_read_is_foretold_to_be_put_right(make_rig):
     found = {test["minion"]: test["missed"] for test in one["tests"]}
     [(key, entry)] = found["web1"].items()
     assert key.startswith("file_|-notes_|-")
-    assert (entry["changes"], entry.get("uncertain")) == ({}, None)
+    assert (entry["changes"], entry.get("uncertain")) == ({"content": "is put right"}, None)
     assert found["web2"] == {}
     assert "private-line" not in shown
     rig.push_head()
