@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import math
+import sys
 import threading
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import aclosing
 from dataclasses import replace
@@ -34,27 +35,48 @@ _BATCH = 25
 _LIMITS = CompileWorkerLimits()
 
 
-class TimeoutBudget:
-    """How many minions may take too long until the others are not compiled.
+class CompileBudget:
+    """What one asker may take.
 
     Args:
-        count: of minions that take longer than the timeout of the pool.
+        count: of minions that take longer than the timeout of the pool; then the others are not compiled.
+        most_bytes: of documents that the asker has got and not released; further ones are errors.
     """
 
-    def __init__(self, count: int) -> None:
+    def __init__(self, count: int, most_bytes: int = sys.maxsize) -> None:
         self.count = count
         self.left = count
+        self.most_bytes = most_bytes
+        self.refused: set[str] = set()
+        """Minions of which a document was too large beside the others."""
+        self._held = 0
+        self._lock = threading.Lock()
 
     @property
     def spent(self) -> bool:
         """Whether nothing more is compiled."""
         return self.left <= 0
 
+    def admitted(self, found: CompiledMinion) -> CompiledMinion:
+        """The answer, or an error where its document is too much beside those that are held. From any thread."""
+        with self._lock:
+            if self._held + len(found.document) <= self.most_bytes:
+                self._held += len(found.document)
+                return found
+            self.refused.add(found.minion_id)
+        return _not_held(found.minion_id, self)
+
+    def release(self, found: Iterable[CompiledMinion]) -> None:
+        """These were admitted, and are not held any more."""
+        size = sum(len(each.document) for each in found)
+        with self._lock:
+            self._held -= size
+
 
 class CompilePort(Protocol):
     """Compiles the minions of a request; every minion gets exactly one answer."""
 
-    async def compile(self, request: CompileRequest, budget: TimeoutBudget | None = None) -> list[CompiledMinion]:
+    async def compile(self, request: CompileRequest, budget: CompileBudget | None = None) -> list[CompiledMinion]:
         """Answers in the order of `request.minions`; an error for those that come after `budget` is spent."""
 
     def stream(self, request: CompileRequest) -> AsyncGenerator[list[CompiledMinion], None]:
@@ -125,14 +147,14 @@ class CompilePool:
         """Process ids of the workers that run."""
         return tuple(pid for worker in self._workers if (pid := worker.process.pid))
 
-    async def compile(self, request: CompileRequest, budget: TimeoutBudget | None = None) -> list[CompiledMinion]:
+    async def compile(self, request: CompileRequest, budget: CompileBudget | None = None) -> list[CompiledMinion]:
         """See `CompilePort`."""
         async with aclosing(self.stream(request, budget)) as batches:
             by_id = {answer.minion_id: answer async for batch in batches for answer in batch}
         return [by_id[minion.id] for minion in request.minions]
 
     async def stream(
-        self, request: CompileRequest, budget: TimeoutBudget | None = None
+        self, request: CompileRequest, budget: CompileBudget | None = None
     ) -> AsyncGenerator[list[CompiledMinion], None]:
         """See `CompilePort`."""
         shares = {0: request.minions} if request.dummies is not None else self._shares(request.minions)
@@ -171,7 +193,7 @@ class CompilePool:
         request: CompileRequest,
         batches: asyncio.Queue[list[CompiledMinion] | None],
         listened: threading.Event,
-        budget: TimeoutBudget | None,
+        budget: CompileBudget | None,
     ) -> None:
         loop = asyncio.get_running_loop()
 
@@ -252,7 +274,7 @@ class _Worker:
         put: Callable[[list[CompiledMinion]], None],
         listened: threading.Event,
         fleet: FleetQuery | None,
-        budget: TimeoutBudget | None,
+        budget: CompileBudget | None,
     ) -> None:
         """Puts answers for all minions, in batches; one that hangs or breaks the process gets an error."""
         answers = _Answers(put)
@@ -282,7 +304,7 @@ class _Worker:
             self.process.stop()
 
     def _compile(
-        self, request: CompileRequest, answers: _Answers, rpc_server: RpcServer, budget: TimeoutBudget | None
+        self, request: CompileRequest, answers: _Answers, rpc_server: RpcServer, budget: CompileBudget | None
     ) -> None:
         suspect = ""
         while len(answers) < len(request.minions):
@@ -291,7 +313,7 @@ class _Worker:
                 continue
             rest = request.minions[len(answers) :]
             try:
-                self._stream(replace(request, minions=rest), answers, rpc_server)
+                self._stream(replace(request, minions=rest), answers, rpc_server, budget)
             except (WorkerLate, LimitExceeded, WorkerFailed, OSError) as error:
                 self.process.stop()
                 if self._interrupted is self._listened:
@@ -305,11 +327,14 @@ class _Worker:
                     answers.append(self._broken(culprit, error))
                 suspect = culprit
 
-    def _stream(self, request: CompileRequest, answers: _Answers, rpc_server: RpcServer) -> None:
+    def _stream(
+        self, request: CompileRequest, answers: _Answers, rpc_server: RpcServer, budget: CompileBudget | None
+    ) -> None:
         """Adds to `answers` as they come, so that what arrived before a hang is kept."""
         self.process.send(request)
         for minion in request.minions:
-            answers.append(self.process.receive(minion.id, request, rpc_server))
+            found = self.process.receive(minion.id, request, rpc_server)
+            answers.append(found if budget is None else budget.admitted(found))
 
     def _broken(self, minion_id: str, error: Exception) -> CompiledMinion:
         match error:
@@ -332,7 +357,17 @@ class _Worker:
         return CompiledMinion(minion_id=minion_id, errors=(problem,))
 
 
-def _not_compiled(minion_id: str, budget: TimeoutBudget) -> CompiledMinion:
+def _not_held(minion_id: str, budget: CompileBudget) -> CompiledMinion:
+    problem = Problem(
+        message=f"the document of {minion_id} is too large beside those that are compared with it: together they are "
+        f"more than {budget.most_bytes} bytes",
+        pos=Pos(file="top.sls", stage=Stage.COMPILE),
+        hint="raise waiting_bytes of preview in the option limits",
+    )
+    return CompiledMinion(minion_id=minion_id, errors=(problem,))
+
+
+def _not_compiled(minion_id: str, budget: CompileBudget) -> CompiledMinion:
     problem = Problem(
         message=f"{minion_id} was not compiled: {budget.count} other minions took too long",
         pos=Pos(file="top.sls", stage=Stage.RENDER),

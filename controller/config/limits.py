@@ -61,6 +61,8 @@ class PreviewLimits:
     """Bytes of memory of a process that compiles previews; there are two where many minions are concerned."""
     idle_seconds: LimitSeconds = 60.0
     """Seconds until that process ends when nothing is previewed."""
+    waiting_bytes: LimitCount = 256 * 1024 * 1024
+    """Bytes of the documents that are compiled and not compared yet; minions with further ones are not compared."""
     document_bytes: LimitCount = 64 * 1024 * 1024
     """Bytes of the documents that one preview holds for test runs; the minions of the others are not tested."""
     change_bytes: LimitCount = 32 * 1024 * 1024

@@ -20,7 +20,7 @@ import msgspec
 from msgspec import structs
 
 from controller.compilation.compile_messages import CompiledMinion, CompileRequest
-from controller.compilation.compile_pool import TimeoutBudget
+from controller.compilation.compile_pool import CompileBudget
 from controller.compilation.compile_requests import CompileRequests
 from controller.compilation.dependency_index import DependencyIndex
 from controller.config.limits import PreviewLimits
@@ -213,7 +213,7 @@ class Previews:
             raise ServiceError("conflict", f"{base} has moved", hint="try again after the next preview")
         policy = (await self._in_thread(self._policy, sides.after)).policy
         records = await self._in_thread(self.requests.known, set(minions))
-        budget = TimeoutBudget(self.limits.timeouts)
+        budget = CompileBudget(self.limits.timeouts)
         digests: dict[str, str] = {}
         for start in range(0, len(records), TOGETHER):
             some = records[start : start + TOGETHER]
@@ -238,7 +238,7 @@ class Previews:
         self, before: Trees, records: Sequence[MinionRecord], policy: SidePolicy
     ) -> tuple[tuple[str, str], ...]:
         request = self._request(before, records, policy.policy, _NOTHING_SEEN)
-        return await top_targets(self.compiles, request, TimeoutBudget(self.limits.timeouts))
+        return await top_targets(self.compiles, request, CompileBudget(self.limits.timeouts))
 
     def _known(self, targets: Sequence[tuple[str, str]]) -> Known:
         """The whole fleet, also when a few minions are asked for: a glob and a group mean all of them."""
@@ -299,7 +299,7 @@ class Previews:
         dummies: DummyPillar | None,
     ) -> AsyncGenerator[_Pair, None]:
         """Both sides of each batch. The next one is compiled while one is compared: no more documents are held."""
-        budget = TimeoutBudget(self.limits.timeouts)
+        budget = CompileBudget(self.limits.timeouts, self.limits.waiting_bytes)
         batches = await self._in_thread(batches_of, scope.concerned, self.index.shared_parts, self.compiles.processes)
 
         async def both(some: Sequence[MinionRecord]) -> _Pair:
@@ -310,13 +310,17 @@ class Previews:
             )
             bases = await self._bases(old, scope, budget, live=live)
             heads = await self.compiles.compile(new, budget, ask=live)
+            heads = [_comparable(base, head, budget) for base, head in zip(bases, heads, strict=True)]
             return bases, heads, partial(rendered_sides, self.compiles, (old, new), budget)
 
         async with contextlib.aclosing(one_ahead(partial(both, batch) for batch in batches)) as pairs:
             async for pair in pairs:
                 yield pair
+                budget.release((*pair[0], *pair[1]))
         if budget.spent:
             self.on_refusal("timeouts")
+        if budget.refused:
+            self.on_refusal("waiting-bytes")
 
     def _status(self, minions: Sequence[MinionRecord]) -> list[StatusRow]:
         """What these have applied; some at a time, as the event loop waits for a read that is under way."""
@@ -357,13 +361,13 @@ class Previews:
         )
 
     async def _bases(
-        self, request: CompileRequest, scope: Scope, budget: TimeoutBudget, *, live: bool
+        self, request: CompileRequest, scope: Scope, budget: CompileBudget, *, live: bool
     ) -> list[CompiledMinion]:
         """The base of each minion of the request, from the store where it is there."""
         read = self.requests.store.documents.get
         kept = [scope.kept[each.id] for each in request.minions if each.id in scope.kept and request.dummies is None]
         stored = await self._in_thread(lambda: [stored_base(record, read) for record in kept])
-        found = {each.minion_id: each for each in stored if each is not None}
+        found = {each.minion_id: budget.admitted(each) for each in stored if each is not None}
         if rest := tuple(each for each in request.minions if each.id not in found):
             again = await self.compiles.compile(replace(request, minions=rest), budget, ask=live)
             found |= {each.minion_id: each for each in again}
@@ -505,6 +509,14 @@ class Previews:
             )
             asked[minion] = self.jobs.ask(run, message)
         return asked
+
+
+def _comparable(base: CompiledMinion, head: CompiledMinion, budget: CompileBudget) -> CompiledMinion:
+    """The head, or the error of a base that could not be held: without it, all of the head would seem to be new."""
+    if head.minion_id not in budget.refused or base.ok or not head.ok:
+        return head
+    budget.release([head])
+    return base
 
 
 def _moved(before: Revision, after: Revision) -> tuple[MovedSource, ...]:

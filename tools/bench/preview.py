@@ -43,6 +43,10 @@ PROJECT = "org/states"
 PROBE = "probe"
 
 
+_MOTD = "/etc/motd:\n  file.managed:\n    - source: salt://motd.j2\n    - template: jinja\n"
+_MOTD_TEXT = "first of the lines of {{ grains['id'] }}\n{% for n in range(20) %}line {{ n }}\n{% endfor %}"
+
+
 def measure() -> Iterator[Figure]:
     """All figures of previews."""
     for minions in FLEETS:
@@ -69,6 +73,8 @@ def _fleet(minions: int) -> Iterator[Figure]:
                 every = [rig.previewed(rig.edit_all(number), minions) for number in range(3)]
                 target = ALL_SECONDS.get(minions)
                 yield Figure(metric=f"{what}, one SLS of each role", unit="s", samples=every, target=target)
+                files = [rig.previewed(rig.edit_template(number), minions) for number in range(3)]
+                yield Figure(metric=f"{what}, a template of a file of all", unit="s", samples=files)
         yield Figure(
             metric=f"{what}, growth of the controller", unit="MiB", samples=[memory.most - memory.before], target=300.0
         )
@@ -117,7 +123,8 @@ class _PreviewRig(Rig):
         forge.model.project(PROJECT, alice="write")
         tree = folder / "tree"
         files, pillar = gentree.fleet(ROLES, STATES, minions)
-        files = {**files, "top.sls": f"{files['top.sls']}  {PROBE}:\n    - {PROBE}\n", f"{PROBE}.sls": _version(0)}
+        top = f"{files['top.sls']}  'minion-*':\n    - motd\n  {PROBE}:\n    - {PROBE}\n"
+        files = {**files, "top.sls": top, f"{PROBE}.sls": _version(0), "motd.sls": _MOTD, "motd.j2": _MOTD_TEXT}
         pillar = {**pillar, f"hosts/{PROBE}.sls": "{}\n"}
         pillar |= {f"{PROBE}/data_{number}.sls": "{}\n" for number in range(gentree.PILLARS)}
         gentree.write(files, tree / "states")
@@ -196,6 +203,10 @@ class _PreviewRig(Rig):
         """A branch in which an SLS of every role is another, and its commit."""
         roles = [gentree.role_of(each, ROLES) for each in range(ROLES)]
         return self._edit(f"all-{number}", [f"states/{role}/{role}_{11 + number}.sls" for role in roles])
+
+    def edit_template(self, number: int) -> tuple[str, str]:
+        """A branch in which the template of a file is another that every minion has, with its own id in it."""
+        return self._edit(f"template-{number}", ["states/motd.j2"])
 
     def _edit(self, branch: str, paths: list[str], base: str = "main") -> tuple[str, str]:
         self.git("checkout", "-q", "-B", branch, base)

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from controller.compilation.compile_messages import CompiledMinion, CompileRequest, RenderQuestion
-from controller.compilation.compile_pool import TimeoutBudget
+from controller.compilation.compile_pool import CompileBudget
 from controller.preview.contents.rendered_texts import RenderedTexts
 from controller.preview.live.live_facts import PreviewCompiles
 
@@ -20,7 +20,7 @@ _FEW = 5
 async def rendered_sides(
     compiles: PreviewCompiles,
     requests: tuple[CompileRequest, CompileRequest],
-    budget: TimeoutBudget,
+    budget: CompileBudget,
     texts: RenderedTexts,
 ) -> tuple[list[CompiledMinion], list[CompiledMinion]]:
     """What `texts` has to know of the base and of the head.
@@ -38,7 +38,7 @@ async def rendered_sides(
 
 
 async def top_targets(
-    compiles: PreviewCompiles, request: CompileRequest, budget: TimeoutBudget
+    compiles: PreviewCompiles, request: CompileRequest, budget: CompileBudget
 ) -> tuple[tuple[str, str], ...]:
     """Targets of the top file, each with its matcher, as it is rendered for a few minions of the request."""
     questions = top_questions([minion.id for minion in request.minions])

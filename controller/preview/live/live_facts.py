@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from controller.compilation.compile_messages import CompiledMinion, CompileRequest
-from controller.compilation.compile_pool import CompilePort, TimeoutBudget
+from controller.compilation.compile_pool import CompileBudget, CompilePort
 from controller.compilation.fact_queries import FactQueries
 from extmods.fact_answers import LOOKERS, MOST_QUESTIONS
 from wire.messages import FactAnswer, FactQuery
@@ -54,7 +54,7 @@ class PreviewCompiles:
     facts: FactQueries
     processes: int = 1
 
-    async def compile(self, request: CompileRequest, budget: TimeoutBudget, *, ask: bool) -> list[CompiledMinion]:
+    async def compile(self, request: CompileRequest, budget: CompileBudget, *, ask: bool) -> list[CompiledMinion]:
         """Answers in the order of the request's minions.
 
         Those that are not ok and have `unanswered` questions lack answers that nobody gives. `ask`: whether minions are

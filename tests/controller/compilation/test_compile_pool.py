@@ -12,7 +12,7 @@ import msgspec
 import pytest
 
 from controller.compilation.compile_messages import CompileRequest
-from controller.compilation.compile_pool import CompilePool, TimeoutBudget
+from controller.compilation.compile_pool import CompileBudget, CompilePool
 from controller.config.limits import CompileWorkerLimits
 from highstate.dummy_pillar import DummyPillar
 from highstate.files import MemoryFiles
@@ -110,7 +110,7 @@ async def test_a_process_that_is_killed_is_replaced(compiler):
 
 
 async def test_after_some_minions_that_take_too_long_the_others_are_not_compiled(make_pool):
-    compiler, budget = make_pool(timeout=1.0), TimeoutBudget(2)
+    compiler, budget = make_pool(timeout=1.0), CompileBudget(2)
     answers = await compiler.compile(request(ENDLESS, ids=tuple("abcdefgh")), budget)
     messages = [answer.errors[0].message for answer in answers]
     assert ["took more than 1 s" in message for message in messages] == [True] * 2 + [False] * 6
@@ -119,6 +119,20 @@ async def test_after_some_minions_that_take_too_long_the_others_are_not_compiled
     [answer] = await compiler.compile(request("x: {test.nop: []}", ids=("a",)), budget)
     assert "not compiled" in answer.errors[0].message
     [answer] = await compiler.compile(request("x: {test.nop: []}", ids=("a",)))
+    assert answer.ok
+
+
+async def test_documents_that_are_too_large_together_are_errors_until_others_are_released(make_pool):
+    compiler = make_pool()
+    text = "x: {test.nop: [{comment: " + "x" * 1000 + "}]}"
+    [one] = await compiler.compile(request(text, ids=("a",)))
+    budget = CompileBudget(2, most_bytes=2 * len(one.document))
+    answers = await compiler.compile(request(text, ids=("a", "b", "c")), budget)
+    assert [answer.ok for answer in answers] == [True, True, False]
+    assert "is too large beside those that are compared with it" in answers[2].errors[0].message
+    assert budget.refused == {"c"}
+    budget.release(answers[:1])
+    [answer] = await compiler.compile(request(text, ids=("c",)), budget)
     assert answer.ok
 
 
