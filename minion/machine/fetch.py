@@ -21,16 +21,26 @@ TIMEOUT = 60.0
 """Seconds without a byte."""
 
 
+def _accept(body: bytes) -> None:
+    """Finds nothing wrong."""
+
+
 def fetch(
-    url: str, cache: WebCache | None = None, *, fits: Callable[[bytes], bool] | None = None, verify: bool = True
+    url: str,
+    cache: WebCache | None = None,
+    *,
+    fits: Callable[[bytes], bool] | None = None,
+    check: Callable[[bytes], None] = _accept,
+    verify: bool = True,
 ) -> bytes | None:
     """The body; None for 404 and 410. StateFailed when the server cannot be asked or will not answer.
 
-    What is kept and `fits` (it has the digest that is wanted) is taken without asking. Without `verify` anybody may
-    answer for an https server.
+    What is kept and `fits` (it has the digest that is wanted) is taken without asking. `check` raises what is wrong
+    with a body, which is then not kept. Without `verify` anybody may answer for an https server.
     """
     kept = cache.body(url) if cache is not None else None
     if kept is not None and fits is not None and fits(kept):
+        check(kept)
         return kept
     conditions = cache.conditions(url) if cache is not None and kept is not None else {}
     if not url.startswith(SCHEMES):
@@ -42,6 +52,7 @@ def fetch(
     except (OSError, ValueError) as error:
         raise StateFailed(f"{shown(url)} cannot be fetched: {getattr(error, 'reason', error)}") from None
     if answer.status == 304 and kept is not None:
+        check(kept)
         return kept
     if answer.status in (404, 410):
         return None
@@ -49,6 +60,7 @@ def fetch(
         raise StateFailed(f"{shown(url)}: the server answers {answer.status} {answer.reason}")
     if len(answer.body) > LARGEST:
         raise StateFailed(f"{shown(url)} is larger than {LARGEST} bytes")
+    check(answer.body)
     if cache is not None:
         cache.keep(url, answer.body, answer.headers)
     return answer.body

@@ -11,11 +11,11 @@ import os
 import stat
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Protocol, Unpack
 
 from minion.machine.dirfd import held, replacing
 from minion.machine.failure import StateFailed
-from minion.machine.plan import Accumulator, Completed, FileStat, Value
+from minion.machine.plan import Accumulator, Completed, FetchOptions, FileStat, Value
 
 _PIECE = 1 << 20
 """Bytes of a large file that are held at once."""
@@ -125,7 +125,7 @@ class LocalMachine:
 
         return render_text(self, text, engine, saltenv, context)
 
-    def fetch(self, url: str, *, fits: Callable[[bytes], bool] | None = None, verify: bool = True) -> bytes | None:
+    def fetch(self, url: str, **options: Unpack[FetchOptions]) -> bytes | None:
         """What a URL gives; what it gave before, when that fits or the server has nothing else."""
         from pathlib import Path
 
@@ -133,7 +133,7 @@ class LocalMachine:
         from minion.machine.fetch_cache import WebCache
 
         cache = WebCache(Path(self.cachedir, "web")) if self.cachedir else None
-        return fetch(url, cache, fits=fits, verify=verify)
+        return fetch(url, cache, **options)
 
     # --- write ------------------------------------------------------------------------------------------------------
 

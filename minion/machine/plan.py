@@ -13,7 +13,7 @@ import os
 import stat
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
-from typing import Any, Protocol
+from typing import Any, Protocol, TypedDict, Unpack
 
 from highstate.records import dataclass
 
@@ -113,6 +113,17 @@ class Accumulator:
     """IDs of the states that its `require_in` and `watch_in` name."""
 
 
+class FetchOptions(TypedDict, total=False):
+    """How something is fetched from the web."""
+
+    fits: Callable[[bytes], bool] | None
+    """Says whether what is known need not be asked for again."""
+    check: Callable[[bytes], None]
+    """Raises what is wrong with a content, which is then not kept."""
+    verify: bool
+    """Whether the server has to prove who it is."""
+
+
 class Reader(Protocol):
     """What a plan may do: look."""
 
@@ -159,11 +170,8 @@ class Reader(Protocol):
     def render_text(self, text: str, engine: str, saltenv: str, context: Mapping[str, Value]) -> bytes:
         """A text rendered by `jinja`, `mako` or `py`."""
 
-    def fetch(self, url: str, *, fits: Callable[[bytes], bool] | None = None, verify: bool = True) -> bytes | None:
-        """What an http, https or ftp URL gives; None when there is nothing there; StateFailed for any other failure.
-
-        What is known to `fits` need not be asked for again. `verify`: whether the server has to prove who it is.
-        """
+    def fetch(self, url: str, **options: Unpack[FetchOptions]) -> bytes | None:
+        """What an http, https or ftp URL gives; None when there is nothing there; StateFailed for any other failure."""
 
 
 class Machine(Reader, Protocol):

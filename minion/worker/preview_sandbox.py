@@ -20,7 +20,7 @@ import json
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Unpack
 
 from extmods.fact_answers import LOOKERS
 from highstate.desired import Desired
@@ -29,7 +29,7 @@ from minion.engine.conditions import ConditionUnknown, as_command
 from minion.machine.failure import ContentUnknown, StateFailed
 from minion.machine.functions import ConditionFunctions
 from minion.machine.machine import LocalMachine
-from minion.machine.plan import Completed
+from minion.machine.plan import Completed, FetchOptions
 from minion.worker.live_contents import LiveContents
 
 _READ_ONLY_PROGRAMS = frozenset(
@@ -198,7 +198,7 @@ class PreviewMachine(LocalMachine):
             raise ConditionUnknown(f"a preview does not run {argv[0]}")
         return super().run(list(argv), env=env, stdin=stdin)
 
-    def fetch(self, url: str, *, fits: Callable[[bytes], bool] | None = None, verify: bool = True) -> bytes | None:
+    def fetch(self, url: str, **options: Unpack[FetchOptions]) -> bytes | None:
         """Refused: the URL is the branch's."""
         raise StateFailed(f"a preview fetches nothing from the network: {url}")
 

@@ -205,7 +205,9 @@ def _raw(machine: Reader, url: str, saltenv: str, check: SourceCheck) -> bytes |
 def _fetched(machine: Reader, url: str, check: SourceCheck, saltenv: str) -> bytes | None:
     """What the web has; asked for only when the file on the machine is not it already."""
     if check.skip or (check.use_etag and not check.source_hash):
-        return _signed(machine, machine.fetch(url, verify=check.verify_ssl), check, saltenv)
+        return machine.fetch(
+            url, verify=check.verify_ssl, check=lambda data: _hold_signed(machine, data, check, saltenv)
+        )
     if not check.source_hash:
         raise StateFailed(
             f"Unable to verify upstream hash of source file {shown(url)}, please set source_hash or set skip_verify "
@@ -215,10 +217,12 @@ def _fetched(machine: Reader, url: str, check: SourceCheck, saltenv: str) -> byt
     have = _have(machine, check.target)
     if have is not None and wanted.fits(have):
         return have
-    data = machine.fetch(url, fits=wanted.fits, verify=check.verify_ssl)
-    if data is not None:
+
+    def hold(data: bytes) -> None:
         wanted.verify(data, shown(url))
-    return _signed(machine, data, check, saltenv)
+        _hold_signed(machine, data, check, saltenv)
+
+    return machine.fetch(url, fits=wanted.fits, verify=check.verify_ssl, check=hold)
 
 
 def _have(machine: Reader, target: str) -> bytes | None:
@@ -239,16 +243,14 @@ def _wanted(machine: Reader, url: str, check: SourceCheck, saltenv: str) -> Dige
 def _verified(machine: Reader, data: bytes, url: str, check: SourceCheck, saltenv: str) -> bytes:
     if check.source_hash and not check.skip:
         _wanted(machine, url, check, saltenv).verify(data, url)
-    _signed(machine, data, check, saltenv)
+    _hold_signed(machine, data, check, saltenv)
     return data
 
 
-def _signed(machine: Reader, data: bytes | None, check: SourceCheck, saltenv: str) -> bytes | None:
-    """The same data, once its signature is verified; what the machine holds already is not verified again."""
-    if data is None or check.signed.source is None or _have(machine, check.target) == data:
-        return data
-    hold_signed(machine, data, check.signed.source, saltenv, verify_ssl=check.verify_ssl)
-    return data
+def _hold_signed(machine: Reader, data: bytes, check: SourceCheck, saltenv: str) -> None:
+    """Verify the signature where one is asked for; what the machine holds already is not verified again."""
+    if check.signed.source is not None and _have(machine, check.target) != data:
+        hold_signed(machine, data, check.signed.source, saltenv, verify_ssl=check.verify_ssl)
 
 
 def of_contents(

@@ -163,3 +163,19 @@ def test_both_names_of_archive_extracted(do: Do, is_cached: IsCached) -> None:
     assert both.warnings == (
         "Both 'keep_source' and 'keep' were used. Since these both do the same thing, 'keep' was ignored.",
     )
+
+
+@pytest.mark.parametrize("verified_by", ["source_hash", "signature"])
+def test_what_was_not_verified_is_not_in_the_cache(
+    do: Do, is_cached: IsCached, tmp_path: Path, web: str, verified_by: str
+) -> None:
+    if verified_by == "source_hash":
+        asked = {"source_hash": f"sha256={'0' * 64}"}
+    else:
+        (tmp_path / "www/plain.asc").write_text("no signature\n")
+        asked = {"signature": f"{web}/plain.asc", "skip_verify": True, "gnupghome": str(tmp_path)}
+    result = do("file.managed", source=f"{web}/plain", **asked)
+    assert (result.result, (tmp_path / "f").exists()) == (False, False)
+    assert is_cached(f"{web}/plain") == ""
+    assert do("file.managed", source=f"{web}/plain", skip_verify=True).result is True
+    assert is_cached(f"{web}/plain") != ""
