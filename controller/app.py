@@ -116,6 +116,7 @@ async def controller(
         await stack.enter_async_context(changes)
         stack.push_async_callback(parts.event_log.flush)  # what the others say while they end is kept, too
         tasks = _start_tasks(parts)
+        parts.runners.resume()
         stack.push_async_callback(_cancel, tasks)
         stack.push_async_callback(parts.reactor.actions.jobs.state_calls.close)
         stack.push_async_callback(parts.runners.close)

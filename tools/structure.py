@@ -55,7 +55,10 @@ CALLED_BY_LIBRARIES = (
 """Names that libraries look for, so that nothing of ours uses them."""
 _NOT_LOOKED_AT = ("*/salt_compat/*", "*/migrations/*")
 """Names of Salt's for modules of a tree, and of Alembic's."""
-_SALT_SIGNATURES = (("minion", "states"), ("minion", "modules"), ("controller", "runners"), ("controller", "wheels"))
+_SALT_SIGNATURES = (
+    *(("minion", "states"), ("minion", "modules")),
+    *(("controller", "runners"), ("controller", "wheels"), ("controller", "orchestration")),
+)
 """Folders whose functions have the parameters of Salt's functions."""
 
 

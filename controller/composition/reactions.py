@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cache, partial
-from typing import Any, get_args
+from typing import get_args
 
 from controller.compilation.sandbox_policy import sandbox_policy_of
 from controller.composition.compilation import CompilationParts
@@ -12,6 +12,7 @@ from controller.composition.shared import Shared
 from controller.jobs.jobs import Jobs
 from controller.observe.event_log import MOST_READ
 from controller.reactions.actions import USER, ReactionActions
+from controller.reactions.controller_machine import own_grains
 from controller.reactions.reactor import Reactor, ReactorSettings
 from controller.reactions.reactor_process import ReactorProcess
 from controller.reactions.rules import RULE_STATE, RuleRecord
@@ -35,7 +36,7 @@ def compose_reactor(
             rules=settings.rules,
             language=settings.language,
             limits=limits,
-            grains=cache(_own_grains),
+            grains=cache(own_grains),
             parameters=cache(_parameters),
         ),
         bus=shared.bus,
@@ -91,10 +92,3 @@ def _parameters() -> Mapping[tuple[str, str], Parameters]:
         for name in registry.names(kind)
     }
     return {key: parameters for key, parameters in found.items() if parameters is not None}
-
-
-def _own_grains() -> Mapping[str, Any]:
-    """Grains of the controller's machine, for templates. Called in a thread, once."""
-    from minion.grains.collect import collect
-
-    return collect()

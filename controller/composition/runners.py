@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from functools import partial
+from functools import cache, partial
 
 from controller.compilation.source_reconciler import SourceReconciler
 from controller.composition.compilation import CompilationParts
 from controller.composition.shared import Shared
 from controller.jobs.jobs import Jobs
+from controller.orchestration.compiler import OrchestrationCompiler
+from controller.orchestration.orchestrator import Orchestrator
+from controller.reactions.controller_machine import controller_id, own_grains
 from controller.runners.context import KeyPort, RunnerPorts
 from controller.runners.processes.processes import RunnerProcesses
 from controller.runners.runner_jobs import RunnerJobs
@@ -18,6 +21,18 @@ def compose_runners(shared: Shared, compilation: CompilationParts, jobs: Jobs, k
     """What calls functions of the controller."""
     settings = shared.resources.settings
     refused = partial(shared.metrics.limit_refused, "runner")
+    orchestrator = Orchestrator(
+        own_id=controller_id(),
+        compiler=OrchestrationCompiler(
+            compiler=compilation.pool,
+            live=shared.live,
+            language=settings.language,
+            ports=settings.ports,
+            grains=cache(own_grains),
+        ),
+        limits=settings.limits.orchestration,
+        resumes=settings.resume_orchestrations,
+    )
     ports = RunnerPorts(
         store=shared.resources.store,
         sessions=shared.sessions,
@@ -31,10 +46,11 @@ def compose_runners(shared: Shared, compilation: CompilationParts, jobs: Jobs, k
         own_key=shared.keypair.public,
         processes=RunnerProcesses(settings=settings, live=shared.live, on_refusal=refused),
         fetch=partial(_fetch, shared, compilation.sources),
+        orchestrations=orchestrator,
         settings=settings,
         clock=shared.clock,
     )
-    return RunnerJobs(
+    runners = RunnerJobs(
         ports=ports,
         ids=shared.ids,
         metrics=shared.metrics,
@@ -43,6 +59,8 @@ def compose_runners(shared: Shared, compilation: CompilationParts, jobs: Jobs, k
         keep_bytes=settings.limits.minion.result_bytes,
         on_refusal=refused,
     )
+    orchestrator.use(runners)
+    return runners
 
 
 def _fetch(shared: Shared, sources: SourceReconciler, remote: str | None, user: str) -> int:

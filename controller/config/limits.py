@@ -180,6 +180,26 @@ class StateCallLimits:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class OrchestrationLimits:
+    """Orchestrations, by people and by what reacts to events."""
+
+    at_once: LimitCount = 20
+    """Orchestrations that go on at the same time; more are refused."""
+    steps: LimitCount = 1000
+    """Steps of one."""
+    parallel: LimitCount = 20
+    """Steps of one with `parallel: True` that go on at the same time."""
+    minions: LimitCount = 50_000
+    """Minions that one step asks."""
+    step_seconds: LimitSeconds = 24 * 3600.0
+    """Seconds that a step waits for minions or events, where it says nothing shorter."""
+    reconnect_seconds: LimitSeconds = 60.0
+    """Seconds that a step waits, after a restart of the controller, for minions to connect again."""
+    event_history: LimitCount = 10_000
+    """Kept events that `salt.wait_for_event` looks at before it waits for new ones."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ReactorLimits:
     """Events that reactors answer, which minions and strangers cause."""
 
@@ -237,6 +257,7 @@ class BorderLimits:
     forge: ForgeLimits = field(default_factory=ForgeLimits)
     reactor: ReactorLimits = field(default_factory=ReactorLimits)
     state_call: StateCallLimits = field(default_factory=StateCallLimits)
+    orchestration: OrchestrationLimits = field(default_factory=OrchestrationLimits)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -150,6 +150,8 @@ class ControllerSettings:
     """Run `#!py` and `#!mako` of branches that are only previewed. They are programs, run as the controller's user."""
     keep_runs: Count = 1000
     """Of each minion."""
+    resume_orchestrations: Flag = True
+    """Go on, after a restart, with orchestrations that had not ended; else they are closed as failed."""
     trees: TreeOptions = field(default_factory=TreeOptions)
     language: CompileOptions = field(default_factory=lambda: CompileOptions(state_top_saltenv="base"))
     ports: PortOptions = field(default_factory=PortOptions, repr=False)

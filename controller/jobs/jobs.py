@@ -74,14 +74,17 @@ class Jobs:
             if isinstance(news, RunProgress):
                 yield progress_view(minion, news)
             else:
-                yield _returned(minion, run_id, news, question.timeout)
+                yield returned(minion, run_id, news, question.timeout)
 
     def start(
-        self, minions: Sequence[str], question: CallQuestion, *, user: str = "", cause: int = 0
+        self, minions: Sequence[str], question: CallQuestion, *, user: str = "", cause: int = 0, job: str = ""
     ) -> dict[str, _Asked]:
-        """Have minions call a function; for `gather`, or `forget` when nobody waits. ServiceError for bad arguments."""
+        """Have minions call a function; for `gather`, or `forget` when nobody waits. ServiceError for bad arguments.
+
+        `job`: its id, where that was chosen before; empty: the id of its first run.
+        """
         asked: dict[str, _Asked] = {}
-        fun, job = question.fun, ""
+        fun = question.fun
         compiled = self.state_calls.parse(fun, question.args, question.kwargs)
         runs: list[RunRecord] = []
         for minion in minions:
@@ -150,6 +153,26 @@ class Jobs:
         future: asyncio.Future[RunResult] = asyncio.get_running_loop().create_future()
         self.waiters[run.run_id] = future
         return future
+
+    def send_again(self, run: RunRecord, question: CallQuestion) -> bool:
+        """Send the call of a run that another controller has begun; False when its minion is not connected.
+
+        A minion that has the run goes on with it, or sends its result again.
+        """
+        session = self.sessions.session(run.minion)
+        if session is None:
+            return False
+        compiled = self.state_calls.parse(question.fun, question.args, question.kwargs)
+        if compiled is not None:
+            if run.state == "requested":
+                self.state_calls.begin([run], compiled, question)
+            return True
+        message = Call(
+            run_id=run.run_id, fun=question.fun, args=question.args, kwargs=question.kwargs, timeout=question.limit
+        )
+        self.metrics.sent(type(message).__name__)
+        self.server.send(session.key, message)
+        return True
 
     def wait(self, run_id: str) -> asyncio.Future[RunResult]:
         """The result of a run that somebody else started."""
@@ -242,7 +265,8 @@ def progress_view(minion: str, said: RunProgress) -> CallProgress:
     )
 
 
-def _returned(minion: str, run_id: str, result: RunResult | None, timeout: float) -> CallReturn:
+def returned(minion: str, run_id: str, result: RunResult | None, timeout: float) -> CallReturn:
+    """What a minion returned, as it is shown; None: nothing within so many seconds."""
     if result is None:
         late = f"Minion did not return within {timeout or DEADLINE:g} s. "
         late += f"The job goes on; its result: saltern history {run_id}"

@@ -53,6 +53,47 @@ class PythonPort(Protocol):
         """Whether the live tree brings this runner."""
 
 
+class OrchestrationPort(Protocol):
+    """Runs orchestrations: `controller.orchestration` does."""
+
+    @property
+    def own_id(self) -> str:
+        """Under which results stand."""
+
+    @property
+    def resumes(self) -> bool:
+        """Whether those that a controller did not live to end go on at the next start."""
+
+    async def compiled(
+        self, context: RunnerContext, fun: str, sls: Sequence[str], options: Mapping[str, Any]
+    ) -> tuple[Any, Sequence[str]]:
+        """What SLS come to for the controller's own id, and errors.
+
+        Args:
+            context: of the call.
+            fun: `show_low_sls` or `show_sls`.
+            sls: names of SLS.
+            options: `pillar`, `saltenv`, `pillarenv`, `exclude`.
+        """
+
+    def low_of(self, data: Mapping[str, Any]) -> tuple[Sequence[Mapping[str, Any]], Sequence[str]]:
+        """Low chunks of high data, and errors."""
+
+    async def run(
+        self, context: RunnerContext, fun: str, sls: str, low: Sequence[Mapping[str, Any]], *, test: bool
+    ) -> dict[str, Any]:
+        """Run low chunks; the results in Salt's running dictionary, by tag."""
+
+    async def resume(self, context: RunnerContext) -> dict[str, Any]:
+        """Go on with one that an earlier controller began."""
+
+    def keeps(self, jid: str) -> bool:
+        """Whether one goes on at the next start when the controller stops now."""
+
+    def control(self, context: RunnerContext, jid: str, step: str | None, wanted: Any) -> None:
+        """Pause a step (until when, None: for ever), have it end there (`kill`), or take that back (`resume`)."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunnerPorts:
     """Parts of the controller that functions use; the same for all calls."""
@@ -71,6 +112,7 @@ class RunnerPorts:
     processes: PythonPort
     fetch: Callable[[str | None, str], int]
     """Have a remote, or all, fetched for a user; how many those are."""
+    orchestrations: OrchestrationPort
     settings: ControllerSettings
     clock: Callable[[], float]
     """Seconds since the epoch."""

@@ -34,6 +34,8 @@ from reactors.storable import storable
 log = structlog.get_logger("saltern.runners")
 
 _PREFIX: Mapping[FunctionKind, str] = {"runner": "run", "wheel": "wheel"}
+RESUMES = "state.resume_orchestration"
+"""The runner that goes on with an orchestration after a restart. Nobody else calls it."""
 _WITHHELD = "the value is not kept: it may hold secrets"
 
 
@@ -49,6 +51,8 @@ class ControllerCall:
     """Who asks; empty when nobody does."""
     cause: int = 0
     """Id of the event that it follows from."""
+    jid: str = ""
+    """Its id, where that was chosen before."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,7 +88,7 @@ class RunnerJobs:
             call: what is called.
             listener: who is shown what it says meanwhile.
         """
-        jid = self.ids.next()
+        jid = call.jid or self.ids.next()
         call = replace(call, args=storable(call.args), kwargs=storable(call.kwargs))
         try:
             if len(self.running) >= self.limits.at_once:
@@ -95,6 +99,11 @@ class RunnerJobs:
             return self._refused(jid, call, error)
         event = self._publish(jid, call, "new", {}, call.cause)
         self._record(jid, call)
+        return self._begin(jid, call, bound, event, listener)
+
+    def _begin(
+        self, jid: str, call: ControllerCall, bound: registry.BoundCall, event: int, listener: Listener | None
+    ) -> ControllerRun:
         context = RunnerContext(
             ports=self.ports,
             jid=jid,
@@ -123,25 +132,45 @@ class RunnerJobs:
 
     def end_lost(self) -> None:
         """Close the records of calls that a controller did not live to end."""
+        kept = (
+            {record.jid for record in self.ports.store.orchestrations.all()}
+            if self.ports.orchestrations.resumes
+            else ()
+        )
         for run in self.ports.store.runs.open(""):
-            self._finish(run.run_id, ControllerOutcome("the controller ended before this call did", False), 0.0)
+            if run.run_id not in kept:
+                self.ports.store.orchestrations.end(run.run_id)
+                self._finish(run.run_id, ControllerOutcome("the controller ended before this call did", False), 0.0)
+
+    def resume(self) -> None:
+        """Go on with the orchestrations that a controller did not live to end. Called on the loop, after `end_lost`."""
+        for record in self.ports.store.orchestrations.all():
+            call = ControllerCall(kind="runner", fun=record.fun, args=(record.sls,), user=record.user, jid=record.jid)
+            event = self._publish(record.jid, call, "resumed", {}, 0)
+            bound = registry.BoundCall(registry.find("runner", RESUMES), (), {})
+            self._begin(record.jid, call, bound, event, None)
 
     async def _run(
         self, jid: str, call: ControllerCall, bound: registry.BoundCall, context: RunnerContext
     ) -> ControllerOutcome:
         began = self.ports.clock()
         outcome = ControllerOutcome("the controller stopped before this call had ended", False)
+        goes_on = False
         try:
             outcome = outcome_of(await bound.function(context, *bound.args, **bound.kwargs))
         except ControllerCallFailed as error:
             outcome = ControllerOutcome(str(error), False)
+        except asyncio.CancelledError:
+            goes_on = self.ports.orchestrations.keeps(jid)
+            raise
         except Exception as error:
             log.error("a call failed", kind=call.kind, fun=call.fun, jid=jid, exc_info=error)
             said = f"Exception occurred in {call.kind} {call.fun}: {type(error).__name__}: {error}"
             outcome = ControllerOutcome(said, False)
         finally:
             del self.running[jid]
-            self._end(jid, call, outcome, context.cause, self.ports.clock() - began)
+            if not goes_on:
+                self._end(jid, call, outcome, context.cause, self.ports.clock() - began)
         return outcome
 
     def _refused(self, jid: str, call: ControllerCall, error: ControllerCallFailed) -> ControllerRun:

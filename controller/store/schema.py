@@ -22,7 +22,7 @@ from sqlalchemy import (
     text,
 )
 
-HEAD = "0007"
+HEAD = "0008"
 """The newest migration."""
 
 metadata = MetaData(
@@ -257,6 +257,34 @@ queue_items = Table(
     UniqueConstraint("queue", "item", name="uq_queue_items_queue_item"),
 )
 """What waits in the queues of the runner `queue`, packed; an item is in a queue once."""
+
+orchestrations = Table(
+    "orchestrations",
+    metadata,
+    Column("seq", Integer, primary_key=True, autoincrement=True),
+    Column("jid", String(64), nullable=False, unique=True),
+    Column("fun", String(255), nullable=False),
+    Column("user", Text, nullable=False),
+    Column("created", Float, nullable=False),
+    Column("sls", Text, nullable=False),
+    Column("low", LargeBinary, nullable=False),
+    Column("options", LargeBinary, nullable=False),
+    Column("controls", LargeBinary, nullable=False),
+)
+"""Orchestrations that have not ended."""
+
+orchestration_steps = Table(
+    "orchestration_steps",
+    metadata,
+    Column("seq", Integer, primary_key=True, autoincrement=True),
+    Column("jid", ForeignKey("orchestrations.jid", ondelete="CASCADE"), nullable=False),
+    Column("key", Text, nullable=False),
+    Column("started", Float, nullable=False),
+    Column("asked", LargeBinary),
+    Column("result", LargeBinary),
+    UniqueConstraint("jid", "key"),
+)
+"""Their steps that were begun: whom each asked, and what came of it."""
 
 version = Table("alembic_version", MetaData(), Column("version_num", String(32), primary_key=True))
 """Alembic's own table, read here so that Alembic need not be loaded."""

@@ -19,6 +19,7 @@ from controller.store.holds import Holds
 from controller.store.keys import Keys
 from controller.store.mines import Mines
 from controller.store.minions import Minions
+from controller.store.orchestrations.table import Orchestrations
 from controller.store.pull_requests import PullRequestTable
 from controller.store.queues import Queues
 from controller.store.reports import Reports
@@ -54,6 +55,7 @@ class Store:
         self.events = Events(database)
         self.reports = Reports(database)
         self.queues = Queues(database)
+        self.orchestrations = Orchestrations(database)
         self.pull_requests = PullRequestTable(database)
 
     def close(self) -> None:

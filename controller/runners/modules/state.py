@@ -1,4 +1,4 @@
-"""The runner `state`: events as they happen. Orchestration has its own room."""
+"""The runner `state`: orchestrations (`controller.orchestration`), and events as they happen."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import json
 import re
 from typing import Annotated, Literal
 
+from controller.runners import orchestrations
 from controller.runners.context import RunnerContext
 from controller.runners.errors import ControllerCallFailed
 from matching.linear_regex import PatternRefused
@@ -70,4 +71,4 @@ def _line(event: Event, pretty: bool) -> str:
     return f"{event.tag}\t{data}"
 
 
-FUNCTIONS = {"event": event}
+FUNCTIONS = {"event": event, **orchestrations.FUNCTIONS}

@@ -1,0 +1,1 @@
+"""The state functions `salt.*`. Source of their behaviour: salt/states/saltmod.py."""

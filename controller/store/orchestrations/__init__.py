@@ -1,0 +1,1 @@
+"""Orchestrations that have not ended."""
