@@ -1,0 +1,1 @@
+"""Returners: stores and services outside that get what functions return, and events. Controller and minion use them."""

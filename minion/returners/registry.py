@@ -1,0 +1,76 @@
+"""The returners that are built in, by Salt's names, and what each can do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from minion.returners import elasticsearch, messages, redis
+from minion.returners.errors import UnknownReturner
+from minion.returners.postgres import Postgres
+from options.near_names import did_you_mean
+
+Opts: TypeAlias = Mapping[str, Any]
+"""The configuration as it was written."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobCache:
+    """Jobs are kept there, and read back."""
+
+    save_load: Callable[[Opts, str, Mapping[str, Any]], None]
+    get_load: Callable[[Opts, str], dict[str, Any]]
+    get_jid: Callable[[Opts, str], dict[str, Any]]
+    get_jids: Callable[[Opts], dict[str, Any]] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BuiltInReturner:
+    """What a returner can do. All raise ReturnerError, and give up in bounded time."""
+
+    returner: Callable[[Opts, Mapping[str, Any]], None]
+    event_return: Callable[[Opts, Sequence[Mapping[str, Any]]], None] | None = None
+    job_cache: JobCache | None = None
+
+
+def _postgres(prefix: str) -> BuiltInReturner:
+    database = Postgres(prefix)
+    cache = JobCache(
+        save_load=database.save_load,
+        get_load=database.get_load,
+        get_jid=database.get_jid,
+        get_jids=database.get_jids,
+    )
+    return BuiltInReturner(returner=database.returner, event_return=database.event_return, job_cache=cache)
+
+
+BUILT_IN: Mapping[str, BuiltInReturner] = {
+    "elasticsearch": BuiltInReturner(
+        returner=elasticsearch.returner,
+        event_return=elasticsearch.event_return,
+        job_cache=JobCache(
+            save_load=elasticsearch.save_load, get_load=elasticsearch.get_load, get_jid=elasticsearch.get_jid
+        ),
+    ),
+    "pgjsonb": _postgres("returner.pgjsonb"),
+    "postgres": _postgres("returner.postgres"),
+    "redis": BuiltInReturner(
+        returner=redis.returner,
+        job_cache=JobCache(
+            save_load=redis.save_load, get_load=redis.get_load, get_jid=redis.get_jid, get_jids=redis.get_jids
+        ),
+    ),
+    "slack_webhook": BuiltInReturner(returner=messages.slack_webhook),
+    "smtp": BuiltInReturner(returner=messages.smtp),
+    "syslog": BuiltInReturner(returner=messages.syslog, event_return=messages.syslog_events),
+    "webhook": BuiltInReturner(returner=messages.webhook, event_return=messages.webhook_events),
+}
+
+
+def built_in(name: str) -> BuiltInReturner:
+    """A returner by its name. Raises UnknownReturner, with a hint."""
+    if name not in BUILT_IN:
+        hint = did_you_mean(name, BUILT_IN) or f"there are {', '.join(BUILT_IN)}"
+        raise UnknownReturner(f"there is no returner {name!r}; {hint}")
+    return BUILT_IN[name]
