@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import smtplib
 import socket
 import ssl
@@ -88,7 +89,7 @@ def smtp(opts: Mapping[str, Any], ret: Mapping[str, Any]) -> None:
     to = found["to"]
     message["To"] = ", ".join(map(str, to)) if isinstance(to, list | tuple) else str(to)
     message["Subject"] = " ".join(_filled(str(found["subject"]), about).split())
-    message["Message-ID"] = f"<{ret['jid']}.{ret['id']}@saltern>"
+    message["Message-ID"] = f"<{_word(ret['jid'])}.{_word(ret['id'])}@saltern>"
     fields = found["fields"]
     names = fields if isinstance(fields, list | tuple) else str(fields).split(",")
     lines = [f"{name.strip()}: {ret.get(name.strip())}" for name in names if name.strip()]
@@ -108,6 +109,11 @@ def _mail(found: Mapping[str, Any], message: EmailMessage) -> None:
             server.send_message(message)
     except (OSError, smtplib.SMTPException) as error:
         raise ReturnerError(f"smtp: {found['host']}: {error}") from error
+
+
+def _word(value: Any) -> str:
+    """What may stand in the id of a mail."""
+    return re.sub(r"[^A-Za-z0-9._-]", "-", str(value))
 
 
 def slack_webhook(opts: Mapping[str, Any], ret: Mapping[str, Any]) -> None:

@@ -69,7 +69,7 @@ class QueueState:
     failures: int
     """One after the other, until now."""
     error: str
-    """Of the last failure; empty when the last delivery succeeded."""
+    """Of the last failure, until a delivery succeeds; or of the last entry that was refused."""
 
 
 class Spool:
@@ -130,7 +130,7 @@ class Spool:
             connection.executemany("DELETE FROM waiting WHERE seq = ?", [(entry.seq,) for entry in entries])
             connection.execute(
                 "INSERT INTO state (returner, delivered) VALUES (?1, ?2) ON CONFLICT (returner) DO UPDATE SET"
-                " delivered = delivered + ?2, failures = 0, error = ''",
+                " delivered = delivered + ?2, error = CASE WHEN failures > 0 THEN '' ELSE error END, failures = 0",
                 (entries[0].returner, len(entries)),
             )
 

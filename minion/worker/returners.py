@@ -10,10 +10,12 @@ import json
 import os
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import Any, TextIO
 
 from minion.execution.context import Context
+from minion.returners.registry import BUILT_IN
 
 
 def answer(
@@ -45,10 +47,11 @@ def _returner(context: Context, name: str, out: TextIO) -> Callable[[dict[str, A
         return lambda ret: print(ret, file=out)
     if name == "rawfile_json":
         return lambda ret: _append(context, ret)
+    if name in BUILT_IN:
+        return partial(BUILT_IN[name].returner, context.opts)
     why = context.user_modules.failures.get(f"returners.{name}") if loaded or context.has_user_modules() else None
-    raise LookupError(
-        why or "there is none; local and rawfile_json are built in, others come with saltutil.sync_returners"
-    )
+    names = ", ".join(("local", "rawfile_json", *BUILT_IN))
+    raise LookupError(why or f"there is none; {names} are built in, others come with saltutil.sync_returners")
 
 
 def _append(context: Context, ret: Mapping[str, Any]) -> None:

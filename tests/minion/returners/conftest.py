@@ -5,6 +5,7 @@ import os
 import shutil
 import socket
 import subprocess
+import tempfile
 import threading
 import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -41,21 +42,19 @@ def redis_server(tmp_path):
 
 
 @pytest.fixture
-def postgres_server(tmp_path):
+def postgres_server():
     """Options of a server that has the tables of docs/returners.md."""
     psycopg = pytest.importorskip("psycopg")
     if PG_BIN is None:
         pytest.skip("there is no PostgreSQL")
-    folder = tmp_path / "pg"
-    folder.mkdir()
+    # Not below pytest's folder, which no other user may enter.
+    folder = Path(tempfile.mkdtemp(prefix="saltern-pg-"))
     user = {}
     if os.getuid() == 0:  # PostgreSQL refuses to run as root
         import pwd
 
         nobody = pwd.getpwnam("nobody")
         os.chown(folder, nobody.pw_uid, nobody.pw_gid)
-        for parent in [folder, *folder.parents][:4]:
-            parent.chmod(parent.stat().st_mode | 0o711)
         user = {"user": nobody.pw_uid, "group": nobody.pw_gid, "extra_groups": []}
     quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "cwd": folder}
     data = folder / "data"
@@ -87,6 +86,7 @@ def postgres_server(tmp_path):
     }
     server.terminate()
     server.wait()
+    shutil.rmtree(folder)
 
 
 def tables(title):
@@ -173,16 +173,18 @@ def mail_server():
     controller = pytest.importorskip("aiosmtpd.controller")
 
     class Keep:
-        mails = []
+        def __init__(self):
+            self.mails = []
 
         async def handle_DATA(self, server, session, envelope):  # noqa: N802
             self.mails.append(envelope)
             return "250 OK"
 
     keep = Keep()
-    keep.mails = []
-    server = controller.Controller(keep, hostname="127.0.0.1", port=0)
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    server = controller.Controller(keep, hostname="127.0.0.1", port=port)
     server.start()
-    port = server.server.sockets[0].getsockname()[1]
     yield port, keep.mails
     server.stop()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import socket
 from pathlib import Path
 
 import pytest
@@ -113,3 +114,15 @@ def test_calls_of_the_agent_too(controller, agents, tmp_path):
     assert controller.result("c1").value == "hi"
     (ret,) = on_result(raw)
     assert (ret["jid"], ret["fun"], ret["fun_args"], ret["return"]) == ("c1", "test.echo", ["hi"], "hi")
+
+
+def test_a_returner_that_is_built_in_gets_it_too(config):
+    place = config / "log.socket"
+    about = json.loads((config / "minion").read_text())
+    (config / "minion").write_text(json.dumps({**about, "syslog.address": str(place)}))
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as log:
+        log.bind(str(place))
+        log.settimeout(30)
+        code, _, err = call(config, "test.ping", returners="syslog")
+        assert (code, err) == (0, "")
+        assert json.loads(log.recv(70_000).decode().partition(": ")[2])["return"] is True
