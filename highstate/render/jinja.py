@@ -115,15 +115,19 @@ def words(kind: str) -> Iterable[str]:
 
 
 def compile_template(base: Environment, oid: str, path: str, source: str) -> CompiledTemplate:
-    """The code of a template, compiled once for each blob, path and set of options."""
+    """The code of a template, compiled once for each blob, path and set of options.
+
+    `oid` is empty where the source is no blob: a step before this one made it, and another text for another minion.
+    """
     key = (oid, path, base.options)
     with _lock:
-        found = _codes.get(key)
+        found = _codes.get(key) if oid else None
     if found is not None:
         return found
     made = CompiledTemplate(base.compile(source, name=path, filename=path), source.endswith("\n"))
-    with _lock:
-        _codes[key] = made
+    if oid:
+        with _lock:
+            _codes[key] = made
     return made
 
 

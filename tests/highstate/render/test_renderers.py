@@ -107,6 +107,14 @@ def run():
 
 
 class TestMako:
+    def test_the_code_of_jinja_after_it_is_not_that_of_another_minion(self):
+        tree = {"top.sls": "base: {'*': [one]}", "one.sls": "#!mako|jinja|yaml\nof-${grains['id']}: {test.nop: []}\n"}
+        files, memo = MemoryFiles({"base": {name: text.encode() for name, text in tree.items()}}), Memo()
+        for name in ("a", "b"):
+            minion = Minion(id=name, grains={"id": name})
+            done = compile_minion(files, MemoryFiles({}), minion, CompileOptions(), memo)
+            assert [chunk.id for chunk in done.lowstate] == [f"of-{name}"]
+
     def test_it_sees_what_templates_see(self):
         files = {"pkg/sub/part.mako": "<%def name='f(x)'>v${x}</%def>"}
         template = """#!mako|yaml
