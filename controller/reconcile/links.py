@@ -29,8 +29,8 @@ _WHOLE = frozenset((*LINK_KINDS, *BINDING, "__sls_included_from__"))
 
 _DOCUMENTS = 8
 """Of which a finder keeps the links: minions that are alike come one after the other."""
-_CHUNKS = 10_000
-"""Of which a finder keeps what binds them."""
+_CHUNKS = 4_000
+"""Of which a finder keeps what binds them, or twice those of a larger document."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +97,7 @@ class LinkFinder:
 
     def links_of(self, chunks: Mapping[str, Chunk]) -> Links:
         """See `links_of`; the chunks are values that msgpack can say."""
-        if len(self._parts) + len(chunks) > _CHUNKS:
+        if len(self._parts) > max(_CHUNKS, 2 * len(chunks)):
             self._parts.clear()
             self._numbers.clear()
         parts = [self._part(chunk) for chunk in chunks.values()]
