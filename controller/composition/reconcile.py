@@ -17,6 +17,7 @@ def compose_reconciler(shared: Shared, server: Server) -> Reconciler:
         documents=shared.documents,
         bus=shared.bus,
         metrics=shared.metrics,
+        redactor=shared.redactor,
         ids=shared.ids,
         clock=shared.clock,
         run_timeout=shared.resources.settings.run_timeout,

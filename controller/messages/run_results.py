@@ -160,6 +160,7 @@ class RunResults:
                 changes=changed,
                 failed=failed,
                 summary=run_summary(result.states, result.error),
+                keys=self.redactor.keys(run.minion, run.keys),
                 result={"states": result.states, "value": result.value, "error": result.error},
             )
             if first:

@@ -93,6 +93,10 @@ class Redactor:
             error=redaction.text(result.error),
         )
 
+    def keys(self, minion: str, keys: Iterable[str] | None) -> tuple[str, ...] | None:
+        """Names of states as they may be kept and shown; None stays."""
+        return None if keys is None else tuple(map(self.of(minion).text, keys))
+
     def events(self, minion: str, events: Iterable[tuple[str, Any]]) -> list[tuple[str, Any]]:
         """Events, tags and data, as they may be kept and shown."""
         redaction = self.of(minion)

@@ -15,6 +15,7 @@ import structlog
 
 from controller.observe.metrics import Metrics
 from controller.observe.push_check import PushChecks
+from controller.observe.redactor import Redactor
 from controller.observe.run_text import LONGEST_SUMMARY, requested
 from controller.reconcile.decision import (
     AfterRun,
@@ -83,6 +84,8 @@ class Reconciler:
     documents: Documents
     bus: Bus
     metrics: Metrics
+    redactor: Redactor
+    """Takes secrets out of the names of states that are kept of runs."""
     ids: Jids
     clock: Callable[[], float]
     run_timeout: float
@@ -226,7 +229,10 @@ class Reconciler:
     def _time_out(self, run_id: str, now: float) -> None:
         run = self.store.runs.get(run_id)
         summary = f"no result within {self.run_timeout:g} s"
-        if run is not None and self.store.runs.finish(run_id, "lost", finished=now, summary=summary):
+        if run is None:
+            return
+        keys = self.redactor.keys(run.minion, run.keys)
+        if self.store.runs.finish(run_id, "lost", finished=now, summary=summary, keys=keys):
             lost = self.bus.publish(f"saltern/run/{run_id}/lost", {"minion": run.minion}, cause=self.run_event(run))
             self.metrics.run_ended(run.kind, "lost", now - run.created)
             self.ended(run, "lost", cause=lost.id)

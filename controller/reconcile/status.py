@@ -220,7 +220,7 @@ class Status:
         result = self.store.runs.result(run.run_id) or {}
         return RunView(
             entry=self._entry(run),
-            keys=None if run.keys is None else tuple(map(self.redactor.of(run.minion).text, run.keys)),
+            keys=self.redactor.keys(run.minion, run.keys),
             states=result.get("states") or {},
             value=result.get("value"),
             error=result.get("error") or "",

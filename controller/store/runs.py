@@ -56,6 +56,7 @@ class Runs:
         changes: int = 0,
         failed: int = 0,
         summary: str = "",
+        keys: Sequence[str] | None = None,
         result: Any = None,
     ) -> bool:
         """Close a run with its result; True the first time, False (and no change) when it has one or is unknown.
@@ -69,10 +70,12 @@ class Runs:
             changes: chunks that changed, or would.
             failed: chunks that failed.
             summary: one line for people.
+            keys: in the place of those that it was made with, which nobody needs any more: names may hold secrets.
             result: anything that msgpack can hold (a `RunResult`), for `result`.
         """
         values: dict[str, Any] = {"outcome": outcome, "finished": finished, "seconds": seconds, "changes": changes}
         values |= {"failed": failed, "summary": summary} | ({} if started is None else {"started": started})
+        values |= {} if keys is None else {"keys": msgspec.msgpack.encode(tuple(keys))}
         with self.database.write() as connection:
             return _finish(connection, run_id, result, values)
 

@@ -6,6 +6,7 @@ import subprocess
 
 import gnupg
 import pytest
+from store_scan import found_in
 
 OLD, NEW, BRANCH = "correct-horse-1", "battery-staple-2", "tr0ub4dor-3"
 STATES = """
@@ -113,3 +114,23 @@ def test_a_password_in_an_error_and_in_a_preview(vaulted):
     rig.wait("the error", lambda: rig.status()["web1"]["errors"])
     assert "<secret " in clean(json.dumps(rig.status()))
     clean(rig.log("controller", lines=10_000))
+
+
+def test_a_password_in_names_is_in_the_store_where_it_has_to_be_alone(vaulted):
+    """Documents hold it, and what is taken out of all else; a run has it for as long as it may be sent again."""
+    rig, written = vaulted
+    named = STATES + "\nnamed-{{ pillar.password }}:\n  test.succeed_with_changes: []\n"
+    written(OLD, named)
+    rig.wait_applied(rig.push("a password in names"))
+    written(NEW, named)
+    rig.wait_applied(rig.push("rotated"))
+    rig.saltern("run", "web1", "state.apply", "test=True", check=False)
+    rig.saltern("run", "web1", "state.sls_id", f"named-{NEW}", "db", check=False)
+    rig.git("checkout", "-q", "-b", "branch")
+    written(BRANCH, named)
+    rig.push("another", branch="branch")
+    asked = ("preview", "--base", "main", "--head", "branch", "--live", "--exit-code")
+    rig.wait("the preview", lambda: rig.saltern(*asked, check=False).returncode == 2)
+    store = next((rig.directory / "c").rglob("*.sqlite"))
+    rig.wait("all runs to end", lambda: all(run["state"] == "finished" for run in rig.history()))
+    assert found_in(store, (OLD, NEW, BRANCH)) == {"documents.blob", "secrets.text"}

@@ -6,6 +6,7 @@ import msgspec
 import pytest
 
 from controller.observe.metrics import Metrics
+from controller.observe.redactor import Redactor
 from controller.reconcile.decision import AfterRun, Declined, Request
 from controller.reconcile.documents import Documents
 from controller.reconcile.jids import Jids
@@ -47,6 +48,7 @@ def rig(tmp_path):
             documents=Documents(store),
             bus=bus,
             metrics=Metrics(lambda: clock.now),
+            redactor=Redactor(store, "key"),
             ids=Jids(lambda: clock.now),
             clock=lambda: clock.now,
             run_timeout=60.0,

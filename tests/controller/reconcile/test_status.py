@@ -44,6 +44,7 @@ def status(tmp_path: Path):
             documents=documents,
             bus=Bus(lambda: 1.0),
             metrics=Metrics(lambda: 1.0),
+            redactor=Redactor(store, "key"),
             ids=Jids(lambda: 1.0),
             clock=lambda: 1.0,
             run_timeout=60.0,
