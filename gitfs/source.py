@@ -7,7 +7,6 @@ Called by the controller's loop, by preview and by masterless minions. Decides n
 from __future__ import annotations
 
 import hashlib
-import re
 import threading
 import time
 import weakref
@@ -16,29 +15,26 @@ from concurrent.futures import Future
 from concurrent.futures import wait as wait_for
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import cache
 from pathlib import Path
 from types import TracebackType
 
-from gitfs.config.live_policy import LivePolicy
 from gitfs.config.settings import GIT, ROOTS, IgnoredFiles, RemoteSettings, check_ref
-from gitfs.config.urls import canonical
 from gitfs.errors import BadRemoteSettings, DamagedMirror, FetchFailed, UnknownRef
 from gitfs.fetching.fetcher import Fetcher, unheard
 from gitfs.fetching.fork_server import ForkServer
-from gitfs.fetching.worker import MirrorSpec
 from gitfs.limits import GitLimits
-from gitfs.mirror.completed_mirror import SUBMODULES, open_mirror, submodules_of
+from gitfs.mirror.completed_mirror import SUBMODULES, submodules_of
 from gitfs.mirror.fetched import Fetched
 from gitfs.mirror.maintenance import mirror_sizes, needs_gc, remove_unused
 from gitfs.mirror.mirror import Mirror
 from gitfs.mirror.submodules import Submodules
 from gitfs.printable import printable
+from gitfs.repositories import by_repository, open_mirrors, repository_key, spec_of
 from gitfs.tree import blob_cache, objects
 from gitfs.tree.git_layer import GitLayer
 from gitfs.tree.listing import Layer
 from gitfs.tree.overlays import Overlays, ResolvedOverlay
-from gitfs.tree.saltenvs import Refs, SaltenvSource, commit_ids, pinned_refs
+from gitfs.tree.saltenvs import Refs, SaltenvSource, commit_ids
 from gitfs.tree.snapshot import BlobStart, Snapshot
 from options.limits import CountRefusal, uncounted
 from options.near_names import near
@@ -147,9 +143,9 @@ class Source:
             apart=True,
             includes=pillar_includes,
         )
-        groups = _by_repository((*self._file_settings, *self._pillar_settings))
-        specs = {key: _spec_of(group, cache_directory / key, limits or GitLimits()) for key, group in groups.items()}
-        self._mirrors = _open_mirrors(specs, limits)
+        groups = by_repository((*self._file_settings, *self._pillar_settings))
+        specs = {key: spec_of(group, cache_directory / key, limits or GitLimits()) for key, group in groups.items()}
+        self._mirrors = open_mirrors(specs, limits)
         """Repository's key -> its mirror."""
         self._submodules: dict[str, Submodules] = {
             key: submodules_of(spec.settings, cache_directory, limits) for key, spec in specs.items()
@@ -176,7 +172,7 @@ class Source:
     def mirrors_of(self, name: str) -> list[tuple[RemoteSettings, Mirror]]:
         """Settings with this name, files first, and the mirrors that they share."""
         both = (*self._file_settings, *self._pillar_settings)
-        return [(each, self._mirrors[_repository_key(each)]) for each in both if each.name == name]
+        return [(each, self._mirrors[repository_key(each)]) for each in both if each.name == name]
 
     @property
     def roots(self) -> tuple[Path, ...]:
@@ -209,9 +205,9 @@ class Source:
     def has_pillar_of_these_alone(self, names: Collection[str]) -> bool:
         """Whether all of the pillar comes from the repositories of these remotes, and nothing from a local folder."""
         both = (*self._file_settings, *self._pillar_settings)
-        keys = {_repository_key(settings) for settings in both if settings.name in names}
-        others = {_repository_key(settings) for settings in both if settings.name not in names}
-        return not self._pillar_roots and {_repository_key(each) for each in self._pillar_settings} <= keys - others
+        keys = {repository_key(settings) for settings in both if settings.name in names}
+        others = {repository_key(settings) for settings in both if settings.name not in names}
+        return not self._pillar_roots and {repository_key(each) for each in self._pillar_settings} <= keys - others
 
     def start_fetch(self, name: str) -> list[Future[Fetched]]:
         """Fetch the mirrors of a remote, each after a fetch of it that is under way: a result or FetchFailed each.
@@ -231,7 +227,7 @@ class Source:
     def _keys(self, names: Collection[str] | None) -> list[str]:
         """Keys of the repositories with these names or addresses."""
         both = (*self._file_settings, *self._pillar_settings)
-        named = {_repository_key(each) for each in both if names is None or each.name in names or each.url in names}
+        named = {repository_key(each) for each in both if names is None or each.name in names or each.url in names}
         return [key for key in self._mirrors if key in named]
 
     def _outcome(self, key: str, future: Future[Fetched], patience: float) -> Fetched | FetchFailed:
@@ -330,7 +326,7 @@ class Source:
         known = {
             each.name: commits[key]
             for each in (*self._file_settings, *self._pillar_settings)
-            if (key := _repository_key(each)) in commits
+            if (key := repository_key(each)) in commits
         }
         remotes = {name: replace(at, commit=known.get(name, at.commit)) for name, at in revision.remotes.items()}
         return replace(revision, id=next((at.short for at in remotes.values()), revision.id), remotes=remotes)
@@ -357,7 +353,7 @@ class Source:
         Not of submodules, nor of local folders: these are read through the snapshots that show them.
         """
         for settings in self._file_settings:
-            mirror = self._mirrors[_repository_key(settings)].path
+            mirror = self._mirrors[repository_key(settings)].path
             with suppress(DamagedMirror):
                 if objects.has(mirror, oid):
                     return BlobStart(objects.blob_size(mirror, oid), blob_cache.read_range(mirror, oid, 0, length))
@@ -370,7 +366,7 @@ class Source:
             old, new = before.remotes.get(settings.name), after.remotes.get(settings.name)
             if old is None or new is None or old.commit == new.commit:
                 continue
-            touched = self._mirrors[_repository_key(settings)].newest_commits(old.commit, new.commit)
+            touched = self._mirrors[repository_key(settings)].newest_commits(old.commit, new.commit)
             below, above = (f"{folder}/" if folder else "" for folder in (settings.root, settings.mountpoint))
             found |= {above + path[len(below) :]: text for path, text in touched.items() if path.startswith(below)}
         return found
@@ -423,7 +419,7 @@ class Source:
         bases: dict[str, RemoteRevision],
     ) -> ResolvedOverlay:
         """What a tree shows; adds where the base of each of its remotes stands to `bases`."""
-        keys = [_repository_key(settings) for settings in overlays.settings]
+        keys = [repository_key(settings) for settings in overlays.settings]
         own = [refs[key] for key in keys]
         if ref is None:
             resolved = overlays.live(own)
@@ -448,7 +444,7 @@ class Source:
         return found
 
     def _layers(self, settings: RemoteSettings, source: SaltenvSource) -> list[Layer]:
-        key = _repository_key(settings)
+        key = repository_key(settings)
         mirror = self._mirrors[key].path
         own = GitLayer.of(mirror, settings.name, source.commit, source.root, source.mountpoint, lfs=settings.lfs)
         return [own, *(self._submodules[key].layers(mirror, source) if settings.submodules else ())]
@@ -459,20 +455,6 @@ def _outcome_of(answer: Callable[[], int]) -> int | FetchFailed:
         return answer()
     except FetchFailed as error:
         return error
-
-
-def _open_mirrors(specs: Mapping[str, MirrorSpec], limits: GitLimits | None) -> dict[str, Mirror]:
-    return {
-        key: open_mirror(spec.settings, spec.directory, bases=spec.bases, limits=limits) for key, spec in specs.items()
-    }
-
-
-def _spec_of(group: Sequence[RemoteSettings], directory: Path, limits: GitLimits) -> MirrorSpec:
-    """What the mirror is made of that these settings of one repository share."""
-    quickest = min(settings.update_interval for settings in group)
-    bases = tuple(name for each in group for name in pinned_refs(each))
-    settings = replace(group[0], update_interval=quickest)
-    return MirrorSpec(settings=settings, directory=directory, bases=bases, limits=limits)
 
 
 def _both(first: Fetched | FetchFailed, second: Fetched | FetchFailed | None) -> Fetched | FetchFailed:
@@ -494,27 +476,3 @@ def _remote_revision(mirror: str, remote: str, branch: str, commit: str) -> Remo
         author=found.author.raw_name.decode(errors="replace") if found.author.raw_name else "",
         committed=float(found.commit_time),
     )
-
-
-@cache
-def _repository_key(settings: RemoteSettings) -> str:
-    """Folder of a repository's mirror: readable, and different for another address, user or policy."""
-    what = "\0".join((settings.url, settings.user, settings.privkey, str(settings.policy.allow_rewind)))
-    # What else decides what is fetched and what goes live; nothing is added for the defaults.
-    others = ("policy", "refspecs", "pull_requests", "submodules", "lfs", "submodule_hosts")
-    plain = RemoteSettings(name="x", url="/x", policy=LivePolicy(allow_rewind=settings.policy.allow_rewind))
-    what += "".join(
-        f"\0{name}={value!r}" for name in others if (value := getattr(settings, name)) != getattr(plain, name)
-    )
-    readable = re.sub(r"[^A-Za-z0-9]+", "-", canonical(settings.url)).strip("-")[-40:]
-    return f"{readable}-{hashlib.sha256(what.encode()).hexdigest()[:12]}"
-
-
-def _by_repository(all_settings: Sequence[RemoteSettings]) -> dict[str, list[RemoteSettings]]:
-    groups: dict[str, list[RemoteSettings]] = {}
-    urls: dict[str, str] = {}
-    for settings in all_settings:
-        if urls.setdefault(settings.name, settings.url) != settings.url:
-            raise BadRemoteSettings(f"two remotes are named {settings.name!r}; give one of them another `name`")
-        groups.setdefault(_repository_key(settings), []).append(settings)
-    return groups

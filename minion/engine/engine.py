@@ -7,8 +7,6 @@ at which whatever a state raises becomes a result: no exception passes.
 from __future__ import annotations
 
 import copy
-import os
-import traceback
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Protocol, cast
@@ -17,33 +15,19 @@ from highstate.run.ports import Prepared
 from highstate.types import Chunk, StateResult, Value
 from minion.arguments import BadValues
 from minion.engine import slots
+from minion.engine.chunk_arguments import GLOBAL, arguments_of
 from minion.engine.conditions import ConditionUnknown, checked, condition
 from minion.engine.foretold import brings_anything, doubtful, foretell, may_have_packages
 from minion.engine.registry import Function, UnknownState, find, mod_watch
+from minion.engine.results import exception_text, failed_result, not_convergent, perform, show, system_text
 from minion.machine.failure import ContentUnknown, StateFailed
 from minion.machine.functions import ConditionFunctions, KnownFunctions
-from minion.machine.plan import NULL, Change, Machine, Plan, Reader
+from minion.machine.plan import Change, Machine, Plan, Reader
 from minion.machine.planned.functions import PlannedCalls
 from minion.machine.planned.machine import PlannedMachine
 from minion.machine.printable import printable, printable_in
 from minion.machine.read_only import ReadOnly
 from minion.machine.umask import MaskedMachine, umask_of
-from options.near_names import did_you_mean
-
-# fmt: off
-_GLOBAL = frozenset(
-    (
-        "require", "require_any", "require_in", "watch", "watch_any", "watch_in", "onchanges", "onchanges_any",
-        "onchanges_in", "onfail", "onfail_any", "onfail_all", "onfail_in", "prereq", "prereq_in",
-        "listen", "listen_in", "use", "use_in", "order", "unless", "onlyif", "creates", "check_cmd",
-        "cmd_opts_exclude", "failhard", "retry", "parallel", "aggregate", "reload_modules", "reload_grains",
-        "reload_pillar", "fire_event", "saltenv", "no_log", "state", "fun", "name", "names", "provider", "runas",
-        "runas_password", "umask", "beacon", "sfun", "success_retcodes", "success_stdout",
-    )
-)
-# fmt: on
-"""Arguments that every state takes, and that the run or the engine has acted on (Salt's internal keywords)."""
-
 
 _CONDITIONS = frozenset(("unless", "onlyif", "creates", "check_cmd"))
 
@@ -235,11 +219,11 @@ class StateEngine:
             result = StateResult(name=chunk.name, result=None, comment=f"{_NOT_KNOWN}: {unknown}")
             return Prepared(chunk=chunk, predicted=result)
         except (UnknownState, StateFailed, BadValues) as error:
-            return Prepared(chunk=chunk, predicted=_failed(chunk, str(error), getattr(error, "changes", None)))
+            return Prepared(chunk=chunk, predicted=failed_result(chunk, str(error), getattr(error, "changes", None)))
         except OSError as error:
-            return Prepared(chunk=chunk, predicted=_failed(chunk, _system(error)))
+            return Prepared(chunk=chunk, predicted=failed_result(chunk, system_text(error)))
         except Exception:
-            return Prepared(chunk=chunk, predicted=_failed(chunk, _traceback()))
+            return Prepared(chunk=chunk, predicted=failed_result(chunk, exception_text()))
 
     def _slot(self, fun: str, args: list[Value], kwargs: dict[str, Value]) -> Value:
         from extmods.fact_answers import may_ask
@@ -279,17 +263,17 @@ class StateEngine:
         try:
             machine = self._masked(chunk)
             for change in work.plan.changes:
-                _perform(change, machine, changes)
+                perform(change, machine, changes)
             left = self._remaining(chunk, work)
         except StateFailed as error:
-            return _failed(chunk, str(error), {**changes, **error.changes}, work.warnings)
+            return failed_result(chunk, str(error), {**changes, **error.changes}, work.warnings)
         except OSError as error:
-            return _failed(chunk, _system(error), changes, work.warnings)
+            return failed_result(chunk, system_text(error), changes, work.warnings)
         except Exception:
-            return _failed(chunk, _traceback(), changes, work.warnings)
+            return failed_result(chunk, exception_text(), changes, work.warnings)
         comment = str(changes.pop("__comment__", work.plan.done))
         if left:
-            return _failed(chunk, _not_convergent(comment, left), changes, work.warnings)
+            return failed_result(chunk, not_convergent(comment, left), changes, work.warnings)
         return StateResult(
             name=chunk.name,
             result=True,
@@ -329,7 +313,7 @@ class StateEngine:
         if not states.takes(chunk.state, fun):
             full = f"{chunk.state}.{fun}"
             raise UnknownState(f"State '{full}' was not found in SLS '{chunk.sls}'\nReason: '{full}' is not available.")
-        given = {key: value for key, value in arguments.items() if key not in _GLOBAL and not key.startswith("__")}
+        given = {key: value for key, value in arguments.items() if key not in GLOBAL and not key.startswith("__")}
         if watched:
             given["sfun"] = chunk.fun
         return Prepared(
@@ -347,7 +331,7 @@ class StateEngine:
         watched: bool,
         doubts: tuple[str, ...] = (),
     ) -> Prepared:
-        own, warnings = _arguments(chunk, function, arguments, watched)
+        own, warnings = arguments_of(chunk, function, arguments, watched)
         warnings += doubts
         if function.spec.supplied:
             self._supply(own, function.spec.supplied, arguments)
@@ -367,7 +351,7 @@ class StateEngine:
             return Prepared(chunk=chunk, predicted=result)
         changes: dict[str, Value] = {}
         for change in plan.changes:
-            _show(change, changes)
+            show(change, changes)
         result = StateResult(
             name=chunk.name,
             result=plan.test_result,
@@ -394,7 +378,7 @@ class StateEngine:
         """Have the states after this one see what it would do; its prediction where that is going to fail."""
         made = foretell(planned, chunk, work.plan, work.arguments)
         if made.failure:
-            failed = _failed(chunk, made.failure, None, work.warnings)
+            failed = failed_result(chunk, made.failure, None, work.warnings)
             by = planned.awaited_by_act() or planned.awaited(made.failure)
             return self._waiting_for(by, chunk, failed) if by else failed
         if not made.whole:
@@ -404,10 +388,10 @@ class StateEngine:
         except (ContentUnknown, ConditionUnknown):
             return None
         except StateFailed as error:
-            return _failed(chunk, str(error), changes, work.warnings)
+            return failed_result(chunk, str(error), changes, work.warnings)
         if not left:
             return None
-        return _failed(chunk, _not_convergent(str(work.plan.done), left), changes, work.warnings)
+        return failed_result(chunk, not_convergent(str(work.plan.done), left), changes, work.warnings)
 
     def _noted(self, chunk: Chunk, predicted: StateResult) -> StateResult:
         """The prediction of a state of the tree, which says nothing of what it would make."""
@@ -429,86 +413,3 @@ class StateEngine:
         if not work.plan.converges:
             return []
         return list(work.function.call(self._reader, chunk.name, **work.arguments).changes)
-
-
-def _arguments(
-    chunk: Chunk, function: Function, given: Mapping[str, Value], watched: bool
-) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """The arguments that the function takes, as its types, and warnings about those that are unknown."""
-    spec = function.spec
-    try:
-        own = spec.convert(given)
-        others = len(own) < len(given)
-        if others and not watched and spec.refused:
-            spec.check_refused(f"{chunk.state}.{chunk.fun}", given)
-    except BadValues as bad:
-        raise StateFailed(f"{bad}{'' if chunk.pos is None else f' ({chunk.pos})'}") from None
-    strange = [key for key in given if key not in own and key not in _GLOBAL and not spec.knows(key)] if others else []
-    if own.get("template") and "template_variables" in spec.supplied:
-        own["template_variables"], strange = {key: given[key] for key in strange}, []
-    if strange and spec.takes_anything:
-        own |= {key: given[key] for key in strange}
-    if "saltenv" in spec.parameters:
-        own.setdefault("saltenv", chunk.saltenv)
-    if watched and "sfun" in spec.supplied:
-        own["sfun"] = chunk.fun
-    if "state_id" in spec.supplied:
-        own["state_id"] = chunk.id
-    if spec.required and (missing := [name for name in spec.required if name not in own]):
-        lines = (f"Missing parameter {name} for state {chunk.state}.{chunk.fun}" for name in missing)
-        raise StateFailed("\n".join(lines))
-    if not strange or watched or spec.takes_anything:
-        return own, ()
-    return own, tuple(_strange(chunk, key, function) for key in strange)
-
-
-def _strange(chunk: Chunk, key: str, function: Function) -> str:
-    meant = did_you_mean(key, (*function.spec.parameters, *_GLOBAL), quote="'")
-    hint = f"; {meant}" if meant else ""
-    return f"'{key}' is an invalid keyword argument for '{chunk.state}.{chunk.fun}' and is ignored{hint}"
-
-
-def _show(change: Change, changes: dict[str, Value]) -> None:
-    if change.key:
-        shown = {"old": change.old, "new": change.new} if change.reported is None else change.reported
-        changes[change.key] = None if shown is NULL else shown
-
-
-def _perform(change: Change, machine: Machine, changes: dict[str, Value]) -> None:
-    more = change.act(machine)
-    if not change.predicted_only:
-        _show(change, changes)
-    if more:
-        changes.update(more)
-
-
-def _not_convergent(comment: str, left: list[Change]) -> str:
-    shown: dict[str, Value] = {}
-    for change in left:
-        _show(change, shown)
-    what = ", ".join(f"{key}: {value}" for key, value in shown.items()) or "a step that shows nothing"
-    return f"{comment}\nThe state did not converge: after its changes were made, these are still to be made: {what}"
-
-
-def _failed(
-    chunk: Chunk, comment: str, changes: Mapping[str, Value] | None = None, warnings: tuple[str, ...] = ()
-) -> StateResult:
-    return StateResult(
-        name=chunk.name,
-        result=False,
-        comment=printable(comment),
-        changes=printable_in(changes or {}),
-        warnings=warnings,
-    )
-
-
-def _system(error: OSError) -> str:
-    """What the system said, with the file that it is about."""
-    text = error.strerror or str(error)
-    where = ", ".join(str(name) for name in (error.filename, error.filename2) if name)
-    hint = " (the minion does not run as root)" if isinstance(error, PermissionError) and os.geteuid() != 0 else ""
-    return f"{text}: {where}{hint}" if where else f"{text}{hint}"
-
-
-def _traceback() -> str:
-    return f"An exception occurred in this state: {traceback.format_exc()}"
