@@ -32,11 +32,13 @@ def fetch(
     fits: Callable[[bytes], bool] | None = None,
     check: Callable[[bytes], None] = _accept,
     verify: bool = True,
+    keep: bool = True,
 ) -> bytes | None:
     """The body; None for 404 and 410. StateFailed when the server cannot be asked or will not answer.
 
     What is kept and `fits` (it has the digest that is wanted) is taken without asking. `check` raises what is wrong
     with a body, which is then not kept. Without `verify` anybody may answer for an https server.
+    `keep`: whether the body is cached.
     """
     kept = cache.body(url) if cache is not None else None
     if kept is not None and fits is not None and fits(kept):
@@ -61,7 +63,7 @@ def fetch(
     if len(answer.body) > LARGEST:
         raise StateFailed(f"{shown(url)} is larger than {LARGEST} bytes")
     check(answer.body)
-    if cache is not None:
+    if cache is not None and keep:
         cache.keep(url, answer.body, answer.headers)
     return answer.body
 

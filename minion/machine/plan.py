@@ -122,6 +122,8 @@ class FetchOptions(TypedDict, total=False):
     """Raises what is wrong with a content, which is then not kept."""
     verify: bool
     """Whether the server has to prove who it is."""
+    keep: bool
+    """Whether what it gives is cached; it is, unless this is false."""
 
 
 class Reader(Protocol):

@@ -166,13 +166,16 @@ def signed_of(options: SignatureOptions) -> Signed:
     return Signed(source=source, digests=digests)
 
 
-def content_at(machine: Reader, where: str, saltenv: str, *, verify_ssl: bool) -> bytes | None:
-    """What a URL of the tree or of the web, or a local path, has; None when there is nothing."""
+def content_at(machine: Reader, where: str, saltenv: str, *, verify_ssl: bool, keep: bool = True) -> bytes | None:
+    """What a URL of the tree or of the web, or a local path, has; None when there is nothing.
+
+    `keep`: whether what the web gives is cached.
+    """
     try:
         if where.startswith("salt://"):
             return machine.source(*split_salt_url(where, saltenv))
         if where.startswith(SCHEMES):
-            return machine.fetch(where, verify=verify_ssl)
+            return machine.fetch(where, verify=verify_ssl, keep=keep)
         return machine.read(where.removeprefix("file://"))
     except (FileNotFoundError, IsADirectoryError):
         return None
@@ -182,7 +185,8 @@ def hold_signed(machine: Reader, data: bytes, check: SignatureCheck, saltenv: st
     """StateFailed, with the reason, unless the data is signed as the check wants."""
     signatures = []
     for url in check.signatures:
-        found = content_at(machine, url, saltenv, verify_ssl=verify_ssl)
+        # Not kept: one that does not fit is asked for again by the next run.
+        found = content_at(machine, url, saltenv, verify_ssl=verify_ssl, keep=False)
         if found is None:
             raise StateFailed(f"Detached signature file {shown(url)} not found")
         signatures.append(found)
