@@ -39,5 +39,5 @@ def upgrade() -> None:
             ["jid"], ["orchestrations.jid"], name="fk_orchestration_steps_jid_orchestrations", ondelete="CASCADE"
         ),
         sa.PrimaryKeyConstraint("seq", name="pk_orchestration_steps"),
-        sa.UniqueConstraint("jid", "key", name="uq_orchestration_steps_jid"),
+        sa.UniqueConstraint("jid", "key", name="uq_orchestration_steps_jid_key"),
     )
