@@ -95,7 +95,8 @@ async def status(request: AdminRequest) -> Response[bytes]:
     service, query = _service(request), _query(request, StatusQuery)
     target = None if query.expression is None else TargetExpression(kind=query.kind, expression=query.expression)
     minions = tuple(service.status(target))
-    return encoding.answer(StatusView(minions=minions, remotes=tuple(service.remotes())))
+    returners = tuple(service.returners())
+    return encoding.answer(StatusView(minions=minions, remotes=tuple(service.remotes()), returners=returners))
 
 
 @get("/remotes")

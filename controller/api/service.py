@@ -27,12 +27,13 @@ from controller.reconcile.decision import AfterRun, Declined, Request
 from controller.reconcile.live import LiveRevision
 from controller.reconcile.reconciler import Reconciler
 from controller.reconcile.status import Status
+from controller.returners.returners import Returners
 from controller.runners.runner_jobs import RunnerJobs
 from controller.runners.waiting import call_and_wait
 from controller.schema.errors import ServiceError
 from controller.schema.events import EventView, WhyView
 from controller.schema.keys import ControllerKey, KeyRefusals, KeyView
-from controller.schema.minions import CompileView, MinionStatus
+from controller.schema.minions import CompileView, MinionStatus, ReturnerStatus
 from controller.schema.plans import MinionDiff
 from controller.schema.preview_stream import PreviewItem
 from controller.schema.pulls import PullView
@@ -84,6 +85,7 @@ class Telemetry:
     bus: Bus
     event_log: EventLog
     metrics: Metrics
+    returners: Returners
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,6 +114,10 @@ class ControllerService:
     def status(self, target: TargetExpression | None) -> Sequence[MinionStatus]:
         """See `ControllerApi`."""
         return self.state.minions(None if target is None else self.minions.targets.select(target))
+
+    def returners(self) -> Sequence[ReturnerStatus]:
+        """See `ControllerApi`."""
+        return self.telemetry.returners.statuses
 
     def remotes(self) -> Sequence[RemoteStatus]:
         """See `ControllerApi`."""

@@ -20,6 +20,7 @@ from controller.preview.report_archive import ReportArchive
 from controller.pull_requests.reconciler import PullRequests
 from controller.reconcile.reconciler import Reconciler
 from controller.report.links import ReportLinks, link_key
+from controller.returners.returners import Returners
 from controller.runners.runner_jobs import RunnerJobs
 from wire.server.server import Server
 
@@ -97,6 +98,7 @@ def compose_service(
     actions: MinionActions,
     pull_requests: PullRequests,
     runners: RunnerJobs,
+    returners: Returners,
 ) -> ControllerService:
     """The implementation of `ControllerApi`."""
     resources = shared.resources
@@ -110,7 +112,7 @@ def compose_service(
         minions=actions,
         pull_requests=pull_requests,
         runners=runners,
-        telemetry=Telemetry(bus=shared.bus, event_log=shared.event_log, metrics=shared.metrics),
+        telemetry=Telemetry(bus=shared.bus, event_log=shared.event_log, metrics=shared.metrics, returners=returners),
     )
 
 

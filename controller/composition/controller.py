@@ -14,6 +14,7 @@ from controller.composition.messages import compose_handlers, compose_wire
 from controller.composition.pull_requests import compose_pull_requests
 from controller.composition.reactions import compose_reactor
 from controller.composition.reconcile import compose_reconciler
+from controller.composition.returners import compose_returners
 from controller.composition.runners import compose_runners
 from controller.composition.shared import Resources, share
 from controller.messages.message_handlers import MessageHandlers
@@ -22,6 +23,7 @@ from controller.observe.metrics import Metrics
 from controller.pull_requests.reconciler import PullRequests
 from controller.reactions.reactor import Reactor
 from controller.reconcile.reconciler import Reconciler
+from controller.returners.returners import Returners
 from controller.runners.runner_jobs import RunnerJobs
 from wire.server.server import Server
 
@@ -44,6 +46,7 @@ class Parts:
     pull_requests: PullRequests
     runners: RunnerJobs
     reactor: Reactor
+    returners: Returners
 
 
 def compose(resources: Resources) -> Parts:
@@ -57,6 +60,7 @@ def compose(resources: Resources) -> Parts:
     pull_requests = compose_pull_requests(shared, actions.previews, actions.reports, reconciler)
     key_changes = compose_key_changes(shared, wire.server, compilation)
     runners = compose_runners(shared, compilation, actions.jobs, key_changes)
+    returners = compose_returners(shared)
     wire.backpressure.attach(wire.server, handlers.deliver)
     return Parts(
         resources=resources,
@@ -69,8 +73,9 @@ def compose(resources: Resources) -> Parts:
         sources=compilation.sources,
         reconciler=reconciler,
         handlers=handlers,
-        service=compose_service(shared, key_changes, compilation, actions, pull_requests, runners),
+        service=compose_service(shared, key_changes, compilation, actions, pull_requests, runners, returners),
         pull_requests=pull_requests,
         runners=runners,
+        returners=returners,
         reactor=compose_reactor(shared, compilation, actions.jobs, runners, reconciler),
     )

@@ -218,6 +218,18 @@ class ReactorLimits:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ReturnerLimits:
+    """A returner, which may be dead or slow, and what waits for it on disk."""
+
+    entries: LimitCount = 100_000
+    """Returns and events that wait for all returners; then the oldest are dropped, and the drop is an event."""
+    size: LimitCount = 256 * 1024 * 1024
+    """Bytes of these."""
+    seconds: LimitSeconds = 60.0
+    """Seconds that a returner may take for one return, or for 100 events; then its process is started again."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ForgeLimits:
     """A forge whose API is asked."""
 
@@ -258,6 +270,7 @@ class BorderLimits:
     reactor: ReactorLimits = field(default_factory=ReactorLimits)
     state_call: StateCallLimits = field(default_factory=StateCallLimits)
     orchestration: OrchestrationLimits = field(default_factory=OrchestrationLimits)
+    returner: ReturnerLimits = field(default_factory=ReturnerLimits)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,6 +17,8 @@ from typing import Annotated, Any, TypeAlias
 from controller.config.files import read_files
 from controller.config.forges import ForgeSettings, read_forges, unknown_remotes
 from controller.config.limits import BorderLimits, read_limits
+from controller.config.returners import OPTIONS as RETURNER_OPTIONS
+from controller.config.returners import ReturnerSettings, is_returner_option, read_returners
 from controller.config.sections import (
     GIT_LISTS,
     GIT_PREFIXES,
@@ -163,6 +165,8 @@ class ControllerSettings:
     reactor: ReactorMap = field(default_factory=ReactorMap)
     rules: NativeRules = field(default_factory=NativeRules)
     """Which SLS answer events of which tags."""
+    returners: ReturnerSettings = field(default_factory=ReturnerSettings)
+    """Where events and jobs are kept outside."""
     places: Mapping[str, str] = field(default_factory=dict, repr=False)
     """Option -> `file:line` where it was set."""
 
@@ -208,6 +212,7 @@ def _settings(options: Mapping[str, Option], faults: list[Fault], config_dir: Pa
         forges=read_forges(options.get("forges"), faults),
         reactor=_reactor(options.get("reactor"), faults),
         rules=read_rules(options.get("rules"), faults),
+        returners=read_returners(options, faults),
         places={name: option.place for name, option in options.items()},
         **_located(dict(own)),
     )
@@ -302,7 +307,7 @@ def check_git(settings: ControllerSettings) -> None:
 
 
 def _is_known(name: str) -> bool:
-    return name in KNOWN or name.startswith(GIT_PREFIXES)
+    return name in KNOWN or name.startswith(GIT_PREFIXES) or is_returner_option(name)
 
 
 def _unknown(name: str, option: Option) -> Fault | None:
@@ -371,6 +376,7 @@ _NOT_OPTIONS = frozenset(
         "rules",
         "places",
         "opts",
+        "returners",
         "ext_pillar",
     )
 )
@@ -390,7 +396,9 @@ LANGUAGE = {
 RENDERERS = _kinds(RendererOptions)
 PORTS = _kinds(PortOptions, without=frozenset(("nodegroups", "configuration")))
 ROOTS = _kinds(TreeOptions, without=frozenset(("remotes", "positions")))
-KNOWN = frozenset(("limits", "forges", "reactor", "rules", *OWN, *LANGUAGE, *RENDERERS, *PORTS, *ROOTS, *GIT_LISTS))
+KNOWN = frozenset(
+    ("limits", "forges", "reactor", "rules", *RETURNER_OPTIONS, *OWN, *LANGUAGE, *RENDERERS, *PORTS, *ROOTS, *GIT_LISTS)
+)
 """All options that are known here by name; those of gitfs are known to it."""
 POLICY = frozenset(("apply", "push", "verify", "drift", "facts", "missing_source", "previews"))
 """Keys of a tree's saltern.yaml."""

@@ -65,6 +65,7 @@ class Metrics:
         self._fetch = self._histogram("git_fetch_seconds", "Time of a fetch", _FETCH, "remote")
         self._fetch_errors = self._counter("git_fetch_errors", "Fetches that failed", "remote")
         self._failing = self._gauge_by_remote("git_fetch_failing", "1 while the newest fetch has failed")
+        self._returners = self._gauge_of_returners()
         self._kept_back = Gauge(
             "saltern_git_refs_refused",
             "Branches and tags that are refused and not live",
@@ -202,6 +203,11 @@ class Metrics:
         """Somebody called the hook: `accepted` or `refused`."""
         self._hooks.labels(result).inc()
 
+    def returner_state(self, returner: str, waiting: int, failures: int, dropped: int) -> None:
+        """What waits for a returner, how often in a row it failed, and how many entries were dropped so far."""
+        for state, number in (("waiting", waiting), ("failures", failures), ("dropped", dropped)):
+            self._returners.labels(returner, state).set(number)
+
     def ensured(self, step: str) -> None:
         """A minion heals the condition of a beacon: `healing`, `escalated` or `resolved`."""
         self._ensured.labels(step).inc()
@@ -233,6 +239,10 @@ class Metrics:
 
     def _gauge_by_remote(self, name: str, text: str) -> Gauge:
         return Gauge(f"saltern_{name}", text, ["remote"], registry=self.registry)
+
+    def _gauge_of_returners(self) -> Gauge:
+        text = "Entries that wait for a returner, failures in a row, and entries that were dropped"
+        return Gauge("saltern_returner_entries", text, ["returner", "state"], registry=self.registry)
 
     def _stall_histograms(self) -> tuple[Histogram, Histogram]:
         length = self._histogram("loop_stall_seconds", "Turns of the event loop that took more than 0.25 s", _STALL)

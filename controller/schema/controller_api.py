@@ -10,7 +10,7 @@ from typing import Protocol
 
 from controller.schema.events import EventView, WhyView
 from controller.schema.keys import ControllerKey, KeyRefusals, KeyView
-from controller.schema.minions import CompileView, MinionStatus
+from controller.schema.minions import CompileView, MinionStatus, ReturnerStatus
 from controller.schema.plans import MinionDiff
 from controller.schema.preview_stream import PreviewItem
 from controller.schema.pulls import PullView
@@ -32,6 +32,9 @@ class ControllerApi(Protocol):
 
     def status(self, target: TargetExpression | None) -> Sequence[MinionStatus]:
         """All minions that the target names (None: all), sorted by id."""
+
+    def returners(self) -> Sequence[ReturnerStatus]:
+        """Returners that ever got something, and how they are doing."""
 
     def remotes(self) -> Sequence[RemoteStatus]:
         """All git remotes."""

@@ -85,8 +85,20 @@ class CompileView(ApiStruct, frozen=True, kw_only=True):
     volatile: tuple[VolatileRead, ...] = ()
 
 
+class ReturnerStatus(ApiStruct, frozen=True, kw_only=True):
+    """How a returner of the controller is doing."""
+
+    returner: str
+    waiting: int
+    dropped: int
+    failures: int
+    """One after the other, until now."""
+    error: str
+
+
 class StatusView(ApiStruct, frozen=True, kw_only=True):
     """The whole status page."""
 
     minions: tuple[MinionStatus, ...]
     remotes: tuple[RemoteStatus, ...]
+    returners: tuple[ReturnerStatus, ...] = ()

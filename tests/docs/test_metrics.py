@@ -45,6 +45,7 @@ def series() -> dict[str, tuple[str, frozenset[str]]]:
     metrics.push_applied(0.1)
     metrics.hooked("accepted")
     metrics.ensured("healing")
+    metrics.returner_state("redis", 1, 0, 0)
     metrics.limit_refused("webhook", "body-bytes")
     metrics.stalled(1.0, 1.0)
     pulls = PullMetrics(metrics.registry)
@@ -89,6 +90,7 @@ def test_the_fixture_calls_all_there_is():
         "push_applied",
         "hooked",
         "ensured",
+        "returner_state",
         "limit_refused",
         "missed_by_plan",
         "policy_refused",

@@ -10,7 +10,7 @@ import click
 
 from controller.cli import options, output
 from controller.cli.client import Client
-from controller.schema.minions import MinionStatus, StatusView
+from controller.schema.minions import MinionStatus, ReturnerStatus, StatusView
 
 
 @click.command("status")
@@ -65,6 +65,17 @@ def _show(view: StatusView, out: str, verbose: bool) -> None:
     for remote in view.remotes:
         if remote.error:
             output.remark(f"remote {remote.name}: {output.printable(remote.error)}")
+    for returner in view.returners:
+        _tell_returner(returner)
+
+
+def _tell_returner(one: ReturnerStatus) -> None:
+    """What is wrong with a returner, when something is."""
+    if one.failures or one.dropped:
+        text = (
+            f"returner {one.returner}: {one.waiting} wait, {one.dropped} dropped, failed {one.failures} times in a row"
+        )
+        output.remark(f"{text}: {output.printable(one.error)}")
 
 
 def _row(minion: MinionStatus) -> tuple[str, ...]:

@@ -13,6 +13,8 @@ from controller.runners.errors import ControllerCallFailed
 from controller.runners.job_views import MASTER, by_job, function_of, job_view, result_of, time_of, time_of_jid
 from controller.store import RunRecord
 from minion.arguments.types import AnyValue, Ignored, Unsupported
+from minion.returners.errors import ReturnerError
+from minion.returners.registry import built_in
 
 MOST_RUNS = 20_000
 """The newest runs among which jobs are looked for."""
@@ -80,6 +82,8 @@ async def list_job(
 ) -> dict[str, Any]:
     """One job with all that its minions returned."""
     runs = context.ports.store.runs.of_job(jid)
+    if not runs and (kept := await _from_cache(context, jid)) is not None:
+        return kept
     if not runs:
         error = "Cannot contact returner or no job with this jid"
         return {"jid": jid, "Error": error, "StartTime": time_of_jid(jid), "Result": {}}
@@ -113,6 +117,8 @@ async def lookup_jid(
     """
     runs = context.ports.store.runs.of_job(jid)
     results = _results(context, runs)
+    if not runs and (kept := await _from_cache(context, jid)) is not None:
+        results = kept["Result"]
     found = {minion: one["return"] for minion, one in results.items()} if returned else {}
     if missing:
         found |= {minion: "Minion did not return" for minion in _minions(runs) if minion not in results}
@@ -166,6 +172,28 @@ async def master(context: RunnerContext) -> list[dict[str, Any]]:
         }
         for run in reversed(runs)
     ]
+
+
+async def _from_cache(context: RunnerContext, jid: str) -> dict[str, Any] | None:
+    """A job that the store has no longer, from the job cache; None when there is none there. ControllerCallFailed."""
+    settings = context.ports.settings.returners
+    cache = built_in(settings.job_cache).job_cache if settings.job_cache else None
+    if cache is None:
+        return None
+    try:
+        load = await asyncio.to_thread(cache.get_load, settings.opts, jid)
+        returned = await asyncio.to_thread(cache.get_jid, settings.opts, jid)
+    except ReturnerError as error:
+        raise ControllerCallFailed(f"master_job_cache {settings.job_cache}: {error}") from error
+    if not load and not returned:
+        return None
+    results = {
+        minion: {key: ret[key] for key in ("return", "retcode", "success", "out") if key in ret}
+        for minion, ret in returned.items()
+    }
+    about = {"Function": load.get("fun", ""), "Arguments": load.get("arg", []), "User": load.get("user", "")}
+    target = {"Target": load.get("tgt", ""), "Target-type": load.get("tgt_type", ""), "StartTime": time_of_jid(jid)}
+    return {"jid": jid, **about, **target, "Minions": sorted(results), "Result": results}
 
 
 async def _recent(context: RunnerContext) -> dict[str, list[RunRecord]]:

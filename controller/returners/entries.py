@@ -1,0 +1,54 @@
+"""What returners get of runs and events, in Salt's shape. Pure.
+
+It is what history has: results and events are redacted before they are stored and published.
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from controller.config.returners import ReturnerSettings
+from controller.runners.job_views import MASTER, arguments_of, function_of, jid_of, result_of
+from controller.store import RunRecord
+from minion.returners.spool import Waiting
+from reactors.events import Event, tag_matches
+
+OWN_TAGS = "saltern/returner/"
+"""Events about returners are not given to returners."""
+
+
+def takes_event(settings: ReturnerSettings, tag: str) -> bool:
+    """Whether an event goes to `event_return`. As in Salt the blacklist counts more."""
+    if not settings.event_return or tag.startswith(OWN_TAGS):
+        return False
+    if any(tag_matches(pattern, tag) for pattern in settings.blacklist):
+        return False
+    return not settings.whitelist or any(tag_matches(pattern, tag) for pattern in settings.whitelist)
+
+
+def ended_run(settings: ReturnerSettings, tag: str) -> str:
+    """The id of the run that an event says to have ended, where jobs are kept; else empty."""
+    parts = tag.split("/")
+    if settings.job_cache and parts[0] == "salt" and len(parts) >= 4 and parts[1] in ("job", "run", "wheel"):
+        return parts[2] if parts[3] == "ret" else ""
+    return ""
+
+
+def event_entries(settings: ReturnerSettings, event: Event, life: str) -> Iterator[Waiting]:
+    """An event, for each returner of events. `life`: of the controller, as a later one may use its ids again."""
+    stamp = datetime.datetime.fromtimestamp(event.time, datetime.UTC).isoformat()
+    body = {"tag": event.tag, "data": {"_stamp": stamp, **event.data}}
+    for returner in settings.event_return:
+        yield Waiting(returner=returner, kind="event", name=f"{life}-{event.id}", body=body)
+
+
+def run_entries(settings: ReturnerSettings, run: RunRecord, result: Mapping[str, Any] | None) -> Iterator[Waiting]:
+    """A run that has ended, for the job cache: what was asked for, and what was returned."""
+    jid, minion, arguments = jid_of(run), run.minion or MASTER, arguments_of(run)
+    about = {"jid": jid, "fun": function_of(run)}
+    load = {**about, "arg": arguments, "tgt": minion, "tgt_type": "glob", "user": run.user, "ret": ""}
+    returned = {"id": minion, **about, "fun_args": arguments, **result_of(run, result)}
+    yield Waiting(returner=settings.job_cache, kind="load", name=jid, body=load)
+    yield Waiting(returner=settings.job_cache, kind="return", name=f"{jid}/{minion}", body=returned)

@@ -1,0 +1,167 @@
+"""Hands events and jobs to returners.
+
+Events of the bus are written to a spool on disk, in a thread; a process for each returner delivers from there. A run
+that was stored, and whose event was lost when the controller was killed, is found in the store at the next start.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import TypeVar
+
+import structlog
+
+from controller.config.limits import ReturnerLimits
+from controller.config.returners import ReturnerSettings
+from controller.observe.metrics import Metrics
+from controller.returners.delivery_process import DeliveryProcess
+from controller.returners.entries import OWN_TAGS, ended_run, event_entries, run_entries, takes_event
+from controller.schema.minions import ReturnerStatus
+from controller.store import RunRecord, Store
+from minion.returners.spool import QueueState, Spool, SpoolBounds, Waiting
+from options.limits import CountRefusal
+from reactors.bus import Bus, Subscription
+from reactors.events import Event
+
+log = structlog.get_logger("saltern.returners")
+
+_LOOK_SECONDS = 2.0
+"""Between two looks at how returners are doing."""
+_AGAIN_SECONDS = 1.0
+"""Until what could not be written to disk is written again."""
+_FAILING = 3
+"""Failures in a row of which is told."""
+_OVERLAP = 3600.0
+"""Seconds before the last write of which runs are looked for again after a restart; job caches know them by name."""
+_MARK = "written"
+_T = TypeVar("_T")
+_KINDS = ("apply", "remediate", "call", "runner", "wheel")
+
+
+@dataclass(slots=True, kw_only=True)
+class Returners:
+    """What hands events and jobs to returners."""
+
+    settings: ReturnerSettings
+    path: Path
+    """Of the spool."""
+    limits: ReturnerLimits
+    life: str
+    """Of this controller."""
+    store: Store
+    bus: Bus
+    metrics: Metrics
+    on_refusal: CountRefusal
+    clock: Callable[[], float]
+    statuses: tuple[ReturnerStatus, ...] = ()
+    _processes: dict[str, DeliveryProcess] = field(default_factory=dict)
+    _told: dict[str, tuple[bool, int]] = field(default_factory=dict)
+    """Returner -> whether it was said to fail, and how many drops were told of."""
+
+    async def run(self) -> None:
+        """Hand over what happens, until cancelled."""
+        names = dict.fromkeys((*self.settings.event_return, self.settings.job_cache))
+        if not any(names):
+            return
+        bounds = SpoolBounds(entries=self.limits.entries, size=self.limits.size)
+        with self.bus.subscribe_to(self._is_wanted, on_refusal=self.on_refusal) as subscription:
+            spool = await self._until_written(lambda: Spool(self.path, bounds))
+            self._processes = {
+                name: DeliveryProcess(
+                    returner=name, spool=spool, opts=dict(self.settings.opts), seconds=self.limits.seconds
+                )
+                for name in names
+                if name
+            }
+            async with asyncio.TaskGroup() as tasks:
+                for process in self._processes.values():
+                    tasks.create_task(process.run())
+                tasks.create_task(self._watch(spool))
+                tasks.create_task(self._collect(spool, subscription))
+
+    def _is_wanted(self, event: Event) -> bool:
+        return bool(ended_run(self.settings, event.tag)) or takes_event(self.settings, event.tag)
+
+    async def _collect(self, spool: Spool, subscription: Subscription) -> None:
+        dropped = 0
+        await self._find_lost(spool)
+        while True:
+            await subscription.wait()
+            events = subscription.drain()
+            await self._until_written(partial(self._write, spool, events))
+            if subscription.dropped > dropped:
+                dropped = subscription.dropped
+                log.warning("events dropped that returners would have got", dropped=dropped)
+                await self._find_lost(spool)
+            for process in self._processes.values():
+                process.wake()
+
+    async def _find_lost(self, spool: Spool) -> None:
+        """Write runs that ended about the time of the last write; those before are there."""
+        if self.settings.job_cache:
+            await self._until_written(partial(self._write_ended, spool))
+
+    def _write_ended(self, spool: Spool) -> None:
+        if written := spool.mark(_MARK):
+            runs = self.store.runs.finished_since(written - _OVERLAP, _KINDS)
+            spool.put([entry for run in runs for entry in self._entries(run)])
+        else:
+            spool.put([], [(_MARK, self.clock())])
+
+    def _write(self, spool: Spool, events: Sequence[Event]) -> None:
+        entries: list[Waiting] = []
+        for event in events:
+            if takes_event(self.settings, event.tag):
+                entries += event_entries(self.settings, event, self.life)
+            if run_id := ended_run(self.settings, event.tag):
+                run = self.store.runs.get(run_id)
+                entries += self._entries(run) if run is not None and run.finished is not None else ()
+        spool.put(entries, [(_MARK, self.clock())])
+
+    def _entries(self, run: RunRecord) -> Sequence[Waiting]:
+        return tuple(run_entries(self.settings, run, self.store.runs.result(run.run_id)))
+
+    async def _until_written(self, write: Callable[[], _T]) -> _T:
+        """Do it in a thread, again until the disk takes it; what comes meanwhile waits in memory, bounded."""
+        while True:
+            try:
+                return await asyncio.to_thread(write)
+            except OSError as error:
+                log.error("returners: the spool is not written; it is tried again", error=str(error))
+                await asyncio.sleep(_AGAIN_SECONDS)
+
+    async def _watch(self, spool: Spool) -> None:
+        while True:
+            with suppress(OSError):
+                self._tell(await asyncio.to_thread(spool.states))
+            await asyncio.sleep(_LOOK_SECONDS)
+
+    def _tell(self, states: Sequence[QueueState]) -> None:
+        """Show how returners are doing, and publish what has changed."""
+        self.statuses = tuple(
+            ReturnerStatus(
+                returner=one.returner,
+                waiting=one.waiting,
+                dropped=one.dropped,
+                failures=one.failures,
+                error=one.error,
+            )
+            for one in states
+        )
+        for one in states:
+            self.metrics.returner_state(one.returner, one.waiting, one.failures, one.dropped)
+            failing, dropped = self._told.get(one.returner, (False, 0))
+            data = {"waiting": one.waiting, "dropped": one.dropped, "error": one.error}
+            if one.dropped > dropped:
+                self.bus.publish(f"{OWN_TAGS}{one.returner}/dropped", data)
+                log.warning("entries dropped that a returner did not get", returner=one.returner, **data)
+            if (one.failures >= _FAILING) != failing and (one.failures >= _FAILING or one.failures == 0):
+                failing = not failing
+                self.bus.publish(f"{OWN_TAGS}{one.returner}/{'failing' if failing else 'recovered'}", data)
+                log.warning("returner fails" if failing else "returner works again", returner=one.returner, **data)
+            self._told[one.returner] = failing, one.dropped

@@ -1,0 +1,106 @@
+"""Events and jobs at returners: a controller and a minion, a real Redis and a service that comes and goes."""
+
+import http.server
+import json
+import shutil
+import subprocess
+import threading
+
+import pytest
+
+
+class Service:
+    """An HTTP server on one port that can be stopped and started again; what it got, in order."""
+
+    def __init__(self):
+        self.got, self.port, self.server = [], 0, None
+
+    def start(self):
+        got = self.got
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def do_POST(self):
+                got.extend(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
+                self.send_response(200)
+                self.end_headers()
+
+            def log_message(self, *args):
+                pass
+
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", self.port), Handler)
+        self.port = self.server.server_port
+        threading.Thread(target=self.server.serve_forever).start()
+
+    def stop(self):
+        self.server.shutdown()
+        self.server.server_close()
+
+
+@pytest.fixture
+def service():
+    one = Service()
+    one.start()
+    yield one
+    one.stop()
+
+
+@pytest.fixture
+def redis_socket(tmp_path):
+    pytest.importorskip("redis")
+    program = shutil.which("redis-server")
+    if program is None:
+        pytest.skip("there is no redis-server")
+    path = tmp_path / "r.sock"
+    options = ["--port", "0", "--unixsocket", path, "--save", "", "--dir", tmp_path]
+    server = subprocess.Popen([program, *options], stdout=subprocess.DEVNULL)
+    yield path
+    server.terminate()
+    server.wait()
+
+
+def returner(rig, name):
+    return {one["returner"]: one for one in rig.ask("/status")["returners"]}.get(name, {})
+
+
+def test_a_dead_returner_of_events_delays_nothing_and_loses_nothing(make_rig, service):
+    rig = make_rig(
+        minions={"web1": {}},
+        **{
+            "event_return": ["webhook"],
+            "event_return_whitelist": ["salt/job/*", "my/*"],
+            "event_return_blacklist": ["my/secret"],
+            "webhook.url": f"http://127.0.0.1:{service.port}",
+        },
+    )
+    assert rig.saltern("run", "web1", "test.ping").returncode == 0
+    rig.wait("the return", lambda: any("/ret/web1" in one["tag"] for one in service.got))
+    service.stop()
+    for number in range(3):
+        assert rig.saltern("run", "web1", "test.arg", f"n={number}").returncode == 0
+    rig.wait("that it fails", lambda: returner(rig, "webhook").get("failures", 0) > 0)
+    rig.kill("controller", children=False)
+    before = len(service.got)
+    service.start()
+    rig.start_controller()
+    rig.wait("all that waited", lambda: len([one for one in service.got[before:] if "/ret/" in one["tag"]]) >= 3)
+    returned = [one["data"]["return"]["kwargs"]["n"] for one in service.got[before:] if "/ret/" in one["tag"]]
+    assert returned[:3] == [0, 1, 2]
+    assert all(one["tag"].startswith("salt/job/") for one in service.got)
+
+
+def test_a_job_is_read_back_from_the_job_cache(make_rig, redis_socket):
+    import redis
+
+    rig = make_rig(
+        minions={"web1": {}}, **{"master_job_cache": "redis", "redis": {"unix_socket_path": str(redis_socket)}}
+    )
+    assert rig.saltern("run", "web1", "test.arg", "kept").returncode == 0
+    with redis.Redis(unix_socket_path=str(redis_socket), decode_responses=True) as client:
+        rig.wait("the job", lambda: client.get("web1:test.arg"))
+        jid = client.get("web1:test.arg")
+        ret = json.loads(client.hget(f"ret:{jid}", "web1"))
+        assert ret["return"] == {"args": ["kept"], "kwargs": {}}
+        # One that this controller's store has never had.
+        client.hset("ret:20200101000000000001", "old1", json.dumps({**ret, "id": "old1"}))
+    found = rig.saltern("runner", "jobs.lookup_jid", "20200101000000000001", "--out", "json")
+    assert json.loads(found.stdout) == {"old1": {"args": ["kept"], "kwargs": {}}}
