@@ -18,6 +18,7 @@ from controller.config.limits import ApiLimits
 from controller.schema.controller_api import ControllerApi
 from controller.schema.errors import ServiceError
 from controller.schema.minions import StatusView
+from controller.schema.orchestrations import OrchestrationQuery, OrchestrationsQuery
 from controller.schema.reactions import ReactionQuery, ReactionsQuery
 from controller.schema.remotes import FetchView
 from controller.schema.requests import (
@@ -73,6 +74,8 @@ def admin_app(service: ControllerApi, limits: ApiLimits, on_refusal: CountRefusa
             unapply,
             reactions,
             reaction,
+            orchestrations,
+            orchestration,
             events,
         ],
         state=State({"service": service}, deep_copy=False),
@@ -187,6 +190,19 @@ async def reactions(request: AdminRequest) -> Response[bytes]:
 async def reaction(request: AdminRequest) -> Response[bytes]:
     """`saltern reactions show`."""
     return encoding.answer(await _service(request).reaction(_query(request, ReactionQuery).id))
+
+
+@get("/orchestrations")
+async def orchestrations(request: AdminRequest) -> Response[bytes]:
+    """`saltern orchestrations list`."""
+    query = _query(request, OrchestrationsQuery)
+    return encoding.answer(tuple(await _service(request).orchestrations(min(max(query.limit, 1), 200))))
+
+
+@get("/orchestration")
+async def orchestration(request: AdminRequest) -> Response[bytes]:
+    """`saltern orchestrations show`."""
+    return encoding.answer(await _service(request).orchestration(_query(request, OrchestrationQuery).jid))
 
 
 @get("/pulls")

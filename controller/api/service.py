@@ -18,6 +18,7 @@ from controller.observe.causes import steps_of
 from controller.observe.event_log import EventLog
 from controller.observe.metrics import Metrics
 from controller.observe.run_text import count_states, run_summary
+from controller.orchestration import views as orchestration_views
 from controller.preview.preview import Previews
 from controller.preview.report_archive import ReportArchive
 from controller.pull_requests.reconciler import PullRequests
@@ -34,6 +35,7 @@ from controller.schema.errors import ServiceError
 from controller.schema.events import EventView, WhyView
 from controller.schema.keys import ControllerKey, KeyRefusals, KeyView
 from controller.schema.minions import CompileView, MinionStatus, ReturnerStatus
+from controller.schema.orchestrations import OrchestrationDetail, OrchestrationView
 from controller.schema.plans import MinionDiff
 from controller.schema.preview_stream import PreviewItem
 from controller.schema.pulls import PullView
@@ -298,6 +300,19 @@ class ControllerService:
         if found is None:
             raise ServiceError(
                 "not-found", f"no reaction {reaction_id!r}", hint="`saltern reactions list` shows the newest"
+            )
+        return found
+
+    async def orchestrations(self, limit: int) -> Sequence[OrchestrationView]:
+        """See `ControllerApi`."""
+        return await asyncio.to_thread(orchestration_views.newest, self.store, limit, self.runners.ports.clock())
+
+    async def orchestration(self, jid: str) -> OrchestrationDetail:
+        """See `ControllerApi`."""
+        found = await asyncio.to_thread(orchestration_views.detail, self.store, jid, self.runners.ports.clock())
+        if found is None:
+            raise ServiceError(
+                "not-found", f"no orchestration {jid!r}", hint="`saltern orchestrations list` shows the newest"
             )
         return found
 

@@ -30,6 +30,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "run": ("run", "Run a function on minions."),
     "runner": ("runner", "Call a runner: a function of the controller."),
     "wheel": ("runner", "Call a wheel: a function over what the controller holds."),
+    "orchestrations": ("orchestrations", "Orchestrations that go on, and those that ended."),
     "key": ("key", "Accept, reject and list the keys of minions."),
     "remote": ("remote", "The git remotes."),
     "forge": ("forge", "The forges whose pull requests are previewed."),

@@ -63,7 +63,7 @@ class OrchestrationCompiler:
         )
         [answer] = await self.compiler.compile(request)
         if answer.errors:
-            return [], [str(problem) for problem in answer.errors]
+            return [], [str(problem).removeprefix("state.apply: ") for problem in answer.errors]
         return msgspec.msgpack.decode(answer.document), ()
 
     def low_of(self, data: Mapping[str, Any]) -> tuple[Sequence[Mapping[str, Any]], Sequence[str]]:

@@ -11,6 +11,7 @@ from typing import Protocol
 from controller.schema.events import EventView, WhyView
 from controller.schema.keys import ControllerKey, KeyRefusals, KeyView
 from controller.schema.minions import CompileView, MinionStatus, ReturnerStatus
+from controller.schema.orchestrations import OrchestrationDetail, OrchestrationView
 from controller.schema.plans import MinionDiff
 from controller.schema.preview_stream import PreviewItem
 from controller.schema.pulls import PullView
@@ -104,6 +105,12 @@ class ControllerApi(Protocol):
 
     async def reaction(self, reaction_id: str) -> ReactionTrace:
         """A reaction, with what it answered and what followed from it."""
+
+    async def orchestrations(self, limit: int) -> Sequence[OrchestrationView]:
+        """Orchestrations that go on, then those that the history has; of each the newest first."""
+
+    async def orchestration(self, jid: str) -> OrchestrationDetail:
+        """An orchestration with its steps."""
 
     async def report_page(self, report_id: str, expires: str, signature: str, form: str) -> ReportPage:
         """The report of a preview, for who has its address; `form`: `html`, `json` or `md`."""

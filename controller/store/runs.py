@@ -129,6 +129,13 @@ class Runs:
         with self.database.read() as connection:
             return [record(row._mapping) for row in connection.execute(query)]
 
+    def newest_of(self, funs: Sequence[str], kind: str, limit: int) -> list[RunRecord]:
+        """Calls of these functions, newest first."""
+        query = select(runs).where(runs.c.minion == "", runs.c.kind == kind, runs.c.fun.in_(funs))
+        with self.database.read() as connection:
+            rows = connection.execute(query.order_by(runs.c.seq.desc()).limit(limit))
+            return [record(row._mapping) for row in rows]
+
     def finished_since(self, time: float, kinds: Sequence[str]) -> list[RunRecord]:
         """Finished runs of these kinds that were made at this time (seconds since the epoch) or later, oldest first."""
         query = select(runs).where(runs.c.created >= time, runs.c.kind.in_(kinds), runs.c.state == "finished")

@@ -114,12 +114,14 @@ async def function(
         if minion not in forgiven and (one.answered or expect_minions) and not await _is_good(step, one, fail_function)
     ]
     changes = {"ret": {minion: told(one) if one.answered else False for minion, one in found.items()}}
-    comment = "Function ran successfully."
-    if failed:
-        comment = f"Running function {name} failed on minions: {', '.join(sorted(failed))}"
-        comment += "".join(f"\n{line}" for line in filter(None, (_detail(found[one]) for one in sorted(failed))))
-    else:
-        comment += f" Function {name} ran on {', '.join(found)}."
+    comment = (
+        f"Running function {name} failed on minions: {', '.join(sorted(failed))}"
+        if failed
+        else "Function ran successfully."
+    )
+    answered = [minion for minion, one in found.items() if one.answered]
+    comment += f" Function {name} ran on {', '.join(answered)}." if answered else ""
+    comment += "".join(f"\n{minion}: {found[minion].error}" for minion in sorted(failed) if minion not in answered)
     return StepOutcome(result=not failed, comment=comment, changes=changes, warnings=warnings, jid=job)
 
 

@@ -1,0 +1,6 @@
+deploy:
+  runner.state.orchestrate:
+    - args:
+      - mods: orch.canary
+      - pillar:
+          version: '{{ data['version'] }}'

@@ -1,0 +1,2 @@
+broken:
+  test.fail_without_changes

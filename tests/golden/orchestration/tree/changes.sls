@@ -1,0 +1,2 @@
+moved:
+  test.succeed_with_changes

@@ -1,0 +1,2 @@
+fine:
+  test.succeed_without_changes

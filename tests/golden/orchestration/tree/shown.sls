@@ -1,0 +1,3 @@
+shown:
+  test.succeed_without_changes:
+    - name: {{ pillar.get('word', 'nothing') }}

@@ -1,0 +1,5 @@
+base:
+  'web*':
+    - good
+  'db*':
+    - changes
