@@ -16,6 +16,7 @@ from wire.errors import MalformedMessage, OverLimit
 from wire.limits import MinionLimits
 from wire.messages import (
     FactAnswers,
+    GetStates,
     Grains,
     Hello,
     MessageSeconds,
@@ -65,7 +66,7 @@ class _ResultHead(msgspec.Struct, tag_field="t", tag="run-result", frozen=True, 
 class _QuestionHead(msgspec.Struct, frozen=True):
     """What is read of a question that cannot be read otherwise."""
 
-    t: Literal["find-file", "list-files", "get-blob", "get-mine"]
+    t: Literal["find-file", "list-files", "get-blob", "get-mine", "get-states"]
     request: Whole
 
 
@@ -162,6 +163,8 @@ def _checked(message: ToController, limits: MinionLimits) -> ToController:
             values = check_value([answer.value for answer in message.answers], limits)
             pairs = zip(message.answers, values, strict=True)
             return _with(message, answers=tuple(_with(answer, value=value) for answer, value in pairs))
+        case GetStates():
+            return _with(message, pillar=check_value(message.pillar, limits))
         case Mine():
             values = check_value({name: entry.value for name, entry in message.entries.items()}, limits)
             entries = {name: _with(entry, value=values[name]) for name, entry in message.entries.items()}

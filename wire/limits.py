@@ -95,6 +95,10 @@ class MinionLimits:
     """Such changes a second, for good."""
     mine_steps: LimitCount = 5_000_000
     """Steps of comparing in one question to the mine, each up to about 10 ns."""
+    state_questions: LimitCount = 30
+    """Questions of a minion at once for states that are compiled for it (`saltern call state.apply SLS`)."""
+    state_questions_a_second: LimitSeconds = 0.2
+    """Such questions a second, for good; more are refused. One is answered at a time."""
     subscription_bytes: LimitCount = 256 * KIB
     """`connection_bytes` of a connection to the publish port."""
 

@@ -234,6 +234,21 @@ class GetMine(_Message, tag="get-mine", frozen=True, kw_only=True):
     """Arguments of `mine.get` as in `FactQuery.asked`."""
 
 
+class GetStates(_Message, tag="get-states", frozen=True, kw_only=True):
+    """Asks for states of its own that are not in the desired document: `state.apply SLS`, `pillar=`.
+
+    Answer: `StatesFound`.
+    """
+
+    request: Whole
+    mods: Annotated[tuple[PathText, ...], Meta(max_length=1000)] = ()
+    """Names of SLS; none: what the top file gives."""
+    saltenv: PathText = ""
+    """Of these SLS; empty: the default."""
+    pillar: dict[str, Any] = {}
+    """What templates of states see over the pillar; those of the pillar do not."""
+
+
 class Bye(_Message, tag="bye", frozen=True, kw_only=True):
     """The agent stops of its own will."""
 
@@ -406,6 +421,16 @@ class MineFound(_Message, tag="mine-found", frozen=True, kw_only=True):
     answer: FactAnswer
 
 
+class StatesFound(_Message, tag="states-found", frozen=True, kw_only=True):
+    """Answer to `GetStates`."""
+
+    request: int
+    document: bytes = b""
+    """Packed as that of a `Call`; empty: they do not compile."""
+    errors: tuple[str, ...] = ()
+    """Why not, ready to be shown."""
+
+
 # --- controller -> everyone with an accepted key, on 4505 -----------------------------------------------------------
 
 
@@ -437,6 +462,7 @@ ToController: TypeAlias = (
     | FactAnswers
     | Mine
     | GetMine
+    | GetStates
     | Bye
 )
 ToMinion: TypeAlias = (
@@ -456,5 +482,6 @@ ToMinion: TypeAlias = (
     | FileList
     | Blob
     | MineFound
+    | StatesFound
     | Heartbeat
 )

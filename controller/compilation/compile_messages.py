@@ -53,6 +53,8 @@ class StatesQuestion:
     """Of these SLS."""
     pillar: Mapping[str, Value] = field(default_factory=dict, repr=False)
     """What is put over the pillar. It is not remembered: each call has another one."""
+    states_alone: bool = False
+    """Whether only templates of states see this: a minion must not choose by it what pillar it is given."""
 
     @property
     def shows(self) -> bool:

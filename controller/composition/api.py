@@ -7,7 +7,6 @@ from functools import partial
 
 from controller.api.key_changes import KeyChanges
 from controller.api.service import ControllerService, GitSources, MinionActions, ServedKeys, Telemetry
-from controller.compilation.called.states_compiler import StatesCompiler
 from controller.composition.compilation import CompilationParts
 from controller.composition.reconcile import compose_status
 from controller.composition.shared import Shared
@@ -59,22 +58,14 @@ def compose_actions(
 def _state_calls(
     shared: Shared, server: Server, compilation: CompilationParts, handlers: MessageHandlers
 ) -> StateCalls:
-    limits = shared.resources.settings.limits.state_call
     return StateCalls(
-        compiler=StatesCompiler(
-            compiler=compilation.pool,
-            requests=compilation.requests,
-            facts=compilation.builds.facts,
-            live=shared.live,
-            redactor=shared.redactor,
-            at_once=limits.minions_at_once,
-        ),
+        compiler=compilation.states,
         store=shared.resources.store,
         sessions=shared.sessions,
         server=server,
         metrics=shared.metrics,
         finish=handlers.results.answer_here,
-        limits=limits,
+        limits=shared.resources.settings.limits.state_call,
     )
 
 

@@ -9,6 +9,7 @@ from functools import partial
 from controller.adapters.sdb import Profiles
 from controller.compilation.build_reconciler import BuildReconciler
 from controller.compilation.builder import Builder
+from controller.compilation.called.states_compiler import StatesCompiler
 from controller.compilation.compile_pool import CompilePool
 from controller.compilation.compile_ports import plugins_of, ports_of
 from controller.compilation.compile_requests import CompileRequests
@@ -43,6 +44,8 @@ class CompilationParts:
     requests: CompileRequests
     mines: MineStore
     profiles: Profiles
+    states: StatesCompiler
+    """Compiles what calls ask for."""
     builds: BuildReconciler
     sources: SourceReconciler
 
@@ -99,6 +102,14 @@ def compose_compilation(shared: Shared, server: Server, reconciler: Reconciler) 
         requests=requests,
         mines=mines,
         profiles=profiles,
+        states=StatesCompiler(
+            compiler=pool,
+            requests=requests,
+            facts=builds.facts,
+            live=shared.live,
+            redactor=shared.redactor,
+            at_once=settings.limits.state_call.minions_at_once,
+        ),
         builds=builds,
         sources=sources,
     )

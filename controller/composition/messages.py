@@ -19,6 +19,7 @@ from controller.messages.replies import Replies
 from controller.messages.run_events import RunEventHandler
 from controller.messages.run_results import RunResults
 from controller.messages.sent_events import MinionEventPublisher
+from controller.messages.state_questions import StateQuestions
 from controller.observe.event_budget import EventBudget
 from controller.reconcile.reconciler import Reconciler
 from controller.sessions.file_answers import FileAnswers
@@ -92,6 +93,7 @@ def compose_handlers(
             mines=compilation.mines,
             mine_steps=settings.limits.minion.mine_steps,
             mine_pace=MinePace(settings.limits.minion, partial(shared.metrics.limit_refused, "minion")),
+            states=_state_questions(shared, replies, compilation),
         ),
     )
 
@@ -100,6 +102,25 @@ def _file_answers(shared: Shared, replies: Replies) -> FileAnswers:
     refused = partial(shared.metrics.limit_refused, "minion")
     most = shared.resources.settings.limits.minion.file_questions
     return FileAnswers(shared.files, replies.send_now, most=most, on_refusal=refused)
+
+
+def _state_questions(shared: Shared, replies: Replies, compilation: CompilationParts) -> StateQuestions:
+    return StateQuestions(
+        compiler=compilation.states,
+        send=replies.send_now,
+        limits=shared.resources.settings.limits.minion,
+        on_refusal=partial(shared.metrics.limit_refused, "minion"),
+        saltenvs=partial(_saltenvs_of, shared),
+    )
+
+
+def _saltenvs_of(shared: Shared, minion: str) -> frozenset[str]:
+    """Those that the states of a minion come from."""
+    desired = shared.resources.store.desired.get(minion)
+    document = shared.documents.document(desired.digest) if desired else None
+    return (
+        frozenset(["base", *(chunk["__env__"] for chunk in document["chunks"].values())]) if document else frozenset()
+    )
 
 
 def _results(shared: Shared, context: MessageContext, reconciler: Reconciler) -> RunResults:

@@ -70,10 +70,10 @@ def state_call(fun: str, args: Sequence[Any], kwargs: Mapping[str, Any], limits:
     given = {**dict(zip(_POSITIONS[name], args, strict=False)), **kwargs}
     pillar = _pillar(given.get("pillar"), limits)
     mods = _mods(fun, given, limits)
-    if name in _RUNS and mods is None and name != "top" and not pillar and not _FOR_COMPILE & given.keys():
-        return None
     if name in _MODS_NEEDED and mods is None:
         raise ServiceError("bad-request", f"{fun} needs the name of an SLS: {fun} SLS[,SLS2]")
+    if name in _RUNS and mods is None and name != "top" and not pillar and not _FOR_COMPILE & given.keys():
+        return None
     if given.get("pillar_enc"):
         raise ServiceError("bad-request", "pillar_enc= is not built: give the pillar in plain text")
     if name not in _RUNS:

@@ -23,6 +23,7 @@ from controller.messages.minion_events import MinionEventHandler
 from controller.messages.replies import Replies
 from controller.messages.run_events import RunEventHandler
 from controller.messages.run_results import RunResults, digest_of
+from controller.messages.state_questions import StateQuestions
 from controller.sessions.file_answers import FileAnswers
 from controller.sessions.sessions import Session
 from controller.store import StoreError, StoreUnavailable
@@ -34,6 +35,7 @@ from wire.messages import (
     FindFile,
     GetBlob,
     GetMine,
+    GetStates,
     Grains,
     Held,
     Hello,
@@ -75,6 +77,7 @@ class AnswerSources:
     mine_steps: int
     """Of comparing that a minion's question to the mine may take."""
     mine_pace: MinePace
+    states: StateQuestions
 
 
 @dataclass(slots=True, kw_only=True)
@@ -133,7 +136,7 @@ class MessageHandlers:
     def _refuse_question(self, delivery: Delivery) -> None:
         """Whoever asked need not wait for an answer that does not come."""
         match delivery:
-            case Incoming(key=key, message=FindFile() | ListFiles() | GetBlob() | GetMine() as question):
+            case Incoming(key=key, message=FindFile() | ListFiles() | GetBlob() | GetMine() | GetStates() as question):
                 message = "the controller failed to answer; its log says why"
                 self.replies.send(key, Refused(message=message, request=question.request))
 
@@ -206,6 +209,8 @@ class MessageHandlers:
                     FactQuery(fun=GET, asked=asked), minion, self.answers.mine_steps
                 )
                 self.replies.send(session.key, MineFound(request=request, answer=said.answer))
+            case GetStates():
+                self.answers.states.ask(session, message, self.context.clock())
             case FindFile() | ListFiles() | GetBlob():
                 self.answers.files.ask(session.key, message)
             case Bye():

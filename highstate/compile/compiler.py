@@ -45,16 +45,7 @@ def compile_minion(
     compilation = Compilation(
         files=files, pillar_files=pillar_files, minion=minion, settings=settings, memo=memo, ports=ports
     )
-    pillar = compilation.pillar(pillar_override)
-    if pillar.errors:
-        return with_reads(
-            Compiled(minion_id=minion.id, errors=pillar.errors), compilation.recorders, compilation.decrypted
-        )
-    top = compilation.top(pillar.pillar)
-    if top.errors:
-        failed = Compiled(minion_id=minion.id, pillar=pillar.pillar, matches=top.matches, errors=top.errors)
-        return with_reads(failed, compilation.recorders, compilation.decrypted)
-    return with_reads(compilation.compile(top, pillar.pillar), compilation.recorders, compilation.decrypted)
+    return compile_top(compilation, pillar_override)
 
 
 def compile_sls(
@@ -72,9 +63,31 @@ def compile_sls(
     compilation = Compilation(
         files=files, pillar_files=pillar_files, minion=minion, settings=settings, memo=memo, ports=ports
     )
+    return compile_named(compilation, sls, saltenv, pillar_override)
+
+
+def compile_top(compilation: Compilation, pillar_override: Mapping[str, Value] | None = None) -> Compiled:
+    """What the top file gives a minion, compiled."""
+    minion = compilation.minion
     pillar = compilation.pillar(pillar_override)
     if pillar.errors:
-        failed = Compiled(minion_id=minion.id, errors=pillar.errors)
+        return with_reads(
+            Compiled(minion_id=minion.id, errors=pillar.errors), compilation.recorders, compilation.decrypted
+        )
+    top = compilation.top(pillar.pillar)
+    if top.errors:
+        failed = Compiled(minion_id=minion.id, pillar=pillar.pillar, matches=top.matches, errors=top.errors)
+        return with_reads(failed, compilation.recorders, compilation.decrypted)
+    return with_reads(compilation.compile(top, pillar.pillar), compilation.recorders, compilation.decrypted)
+
+
+def compile_named(
+    compilation: Compilation, sls: Sequence[str], saltenv: str, pillar_override: Mapping[str, Value] | None = None
+) -> Compiled:
+    """Some SLS, compiled."""
+    pillar = compilation.pillar(pillar_override)
+    if pillar.errors:
+        failed = Compiled(minion_id=compilation.minion.id, errors=pillar.errors)
         return with_reads(failed, compilation.recorders, compilation.decrypted)
     location = Pos(file="state.apply", saltenv=saltenv, stage=Stage.TOP)
     given = TopResult(matches={saltenv: tuple(sls)}, locations={(saltenv, name): location for name in sls})
@@ -107,6 +120,8 @@ class Compilation:
     ports: CompilePorts = NO_PORTS
     decrypted: list[str] = field(default_factory=list)
     """Plain texts of `decrypt_pillar`."""
+    states_alone: bool = False
+    """Whether templates of the pillar do not see what is put over it."""
 
     def pillar(self, override: Mapping[str, Value] | None = None) -> PillarResult:
         """The minion's pillar, or what is wrong with it.
@@ -116,7 +131,9 @@ class Compilation:
         """
         try:
             result = self._pillar({})
-            if override and not result.errors:
+            if override and not result.errors and self.states_alone:
+                result = PillarResult(pillar=self._merged(result.pillar, override))
+            elif override and not result.errors:
                 again = self._pillar(result.pillar, override)
                 result = PillarResult(pillar=self._merged(result.pillar, again.pillar), errors=again.errors)
         except RecursionError:

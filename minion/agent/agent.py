@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Protocol
 
 from minion.agent.beacons import BeaconKeeper, healing_call
+from minion.agent.call_questions import CallQuestions
 from minion.agent.child_tasks import ChildTasks, collect_grains
 from minion.agent.connection import open_connection
 from minion.agent.drift import DriftTimer
@@ -69,6 +70,7 @@ from wire.messages import (
     ResyncRequired,
     Run,
     RunEventsAck,
+    StatesFound,
     ToController,
     ToMinion,
 )
@@ -119,6 +121,7 @@ class Agent:
         )
         self._triggers = TriggerFile(cachedir)
         self._files = FileRelay(connection.send)
+        self._call_questions = CallQuestions(cachedir, self._files.ask)
         self._jobs = RunJobs(
             cachedir,
             self._desired,
@@ -254,7 +257,7 @@ class Agent:
             case ResultRefused():
                 log.error("event=result_refused run=%s reason=%s", event.run_id, event.reason)
                 self._jobs.outbox.acknowledge(event.run_id)
-            case FileFound() | FileList() | Blob() | MineFound() | Refused():
+            case FileFound() | FileList() | Blob() | MineFound() | StatesFound() | Refused():
                 self._files.answer(event)
 
     def _connected(self, message: HelloAck, now: float) -> None:
@@ -377,6 +380,7 @@ class Agent:
                 os.read(wakeup, 4096)
         elif fd == self._events.fd:
             self._events.woken()
+            self._call_questions.look(time.monotonic())
         elif fd in self._grains.readers():
             if self._grains.receive() and self._session.online:
                 self._connection.send(Grains(grains=self._grains.grains))

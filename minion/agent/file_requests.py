@@ -9,14 +9,14 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Protocol
 
 import msgspec
 
-from minion.processes import Child
 from minion.spool.files import Question
 from wire.codec import decode_to_controller, encode
 from wire.errors import MalformedMessage
-from wire.messages import Blob, FileFound, FileList, MineFound, Refused, ToController
+from wire.messages import Blob, FileFound, FileList, MineFound, Refused, StatesFound, ToController
 
 log = logging.getLogger(__name__)
 
@@ -26,12 +26,26 @@ ANSWER_TIMEOUT = 60.0
 OFFLINE_TIMEOUT = 10.0
 """Seconds that a question waits while the controller is unreachable: long enough for its restart."""
 
-Answer = FileFound | FileList | Blob | MineFound | Refused
+Answer = FileFound | FileList | Blob | MineFound | StatesFound | Refused
+
+
+class Asker(Protocol):
+    """Who asked: a worker, or a process of `saltern call` (`minion.agent.call_questions`)."""
+
+    @property
+    def pid(self) -> int:
+        """Of its process."""
+
+    def send(self, frame: bytes) -> bool:
+        """Give it the answer."""
+
+    def kill(self) -> None:
+        """End what asks what it may not."""
 
 
 @dataclass(frozen=True, slots=True)
 class _OpenQuestion:
-    child: Child
+    child: Asker
     worker_number: int
     question: Question
     deadline: float
@@ -46,7 +60,7 @@ class FileRelay:
         self._last = 0
         self._online = False
 
-    def ask(self, child: Child, frame: bytes, now: float) -> None:
+    def ask(self, child: Asker, frame: bytes, now: float) -> None:
         """Forward a question of a worker. A worker that sends anything else is ended."""
         try:
             question = decode_to_controller(frame)
@@ -86,7 +100,7 @@ class FileRelay:
                 deadline = min(asked.deadline, now + OFFLINE_TIMEOUT)
                 self._open[number] = _OpenQuestion(asked.child, asked.worker_number, asked.question, deadline)
 
-    def forget(self, child: Child) -> None:
+    def forget(self, child: Asker) -> None:
         """A worker has ended."""
         self._open = {number: asked for number, asked in self._open.items() if asked.child is not child}
 

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from highstate.types import Files
     from minion.execution import LowstateSource
     from minion.execution.lowstate_sources import RootsCompiler
+    from minion.spool.files import Controller
 
 
 @dataclass(frozen=True)
@@ -150,13 +151,20 @@ class LocalMinion:
         """Files of the controller's desired state."""
         from minion.execution.lowstate_sources import held_files
 
-        return held_files(self.held, self.settings.cachedir)
+        return held_files(self.held, self.settings.cachedir, self.controller)
 
     def held_compiler(self) -> LowstateSource:
         """Lowstates of the controller's desired state."""
         from minion.execution.lowstate_sources import HeldCompiler
 
-        return HeldCompiler(minion_id=self.settings.id, desired=self.held)
+        return HeldCompiler(minion_id=self.settings.id, desired=self.held, controller=self.controller)
+
+    @property
+    def controller(self) -> Controller:
+        """The controller, by way of the agent of this machine."""
+        from minion.spool.call_questions import AgentQuestions
+
+        return AgentQuestions(self.settings.cachedir, self.settings.id)
 
     def run_hooks(self) -> RunHooks:
         """Threads, and the triggers that are owed, where there is a cache to keep them in."""

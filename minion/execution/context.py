@@ -37,8 +37,8 @@ class LowstateSource(Protocol):
     def sls(self, names: Sequence[str], saltenv: str, pillar_override: Mapping[str, Any] | None) -> Compiled:
         """These SLS alone."""
 
-    def around(self) -> Sequence[Chunk]:
-        """The lowstate that `sls` takes from, for requisites on what is outside; empty where each is compiled alone."""
+    def around(self, chunks: Sequence[Chunk]) -> Sequence[Chunk]:
+        """The lowstate that `sls` took these from, for requisites on what is outside; empty where it compiled them."""
 
 
 @dataclass(kw_only=True)

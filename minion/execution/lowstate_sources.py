@@ -13,6 +13,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from extmods.compile_modules import CompileModules, Tree
 from highstate.compile import CompileOptions, compile_minion, compile_sls
 from highstate.compile.compiler import Compilation
@@ -24,8 +26,8 @@ from minion.execution.errors import CompileFailed
 from minion.execution.loader import Modules
 from minion.execution.local_facts import LocalFacts
 from minion.execution.module_host import MinionHost
-from minion.spool.files import BlobCache, HeldFiles, Question
-from wire.messages import Refused, ToMinion
+from minion.spool.files import BlobCache, Controller, HeldFiles
+from wire.messages import GetStates, Refused, StatesFound
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,48 +78,73 @@ class RootsCompiler:
             raise CompileFailed(result.errors)
         return result.pillar
 
-    def around(self) -> Sequence[Chunk]:
+    def around(self, chunks: Sequence[Chunk]) -> Sequence[Chunk]:
         """Nothing: what an SLS requires is in what it includes."""
         return ()
 
 
 @dataclass(frozen=True, kw_only=True)
 class HeldCompiler:
-    """Gives what is held."""
+    """Gives what is held, and what the controller compiles where something else is asked for."""
 
     minion_id: str
     desired: Desired
+    controller: Controller | None = None
+    """Who compiles; None: nobody can be asked."""
 
     def highstate(self, pillar_override: Mapping[str, Any] | None) -> Compiled:
-        """The whole document."""
-        if pillar_override:
-            return self._refused("the pillar of a held state is the controller's: pillar=... works with --local only")
-        return self._compiled(list(self.desired.chunks))
+        """The whole document; with another pillar, what the controller compiles."""
+        if not pillar_override:
+            return self._compiled(self.desired, list(self.desired.chunks))
+        found = self._asked(GetStates(request=0, pillar=dict(pillar_override)))
+        return self._refused(f"pillar= needs the controller: {found}") if isinstance(found, str) else found
 
     def sls(self, names: Sequence[str], saltenv: str, pillar_override: Mapping[str, Any] | None) -> Compiled:
-        """The chunks that come from some SLS of the document."""
-        if pillar_override:
-            return self._refused("the pillar of a held state is the controller's: pillar=... works with --local only")
+        """Some SLS, as the controller compiles them now.
+
+        Without an answer of it, the chunks of the document that come from them.
+        """
+        given = dict(pillar_override or {})
+        found = self._asked(GetStates(request=0, mods=tuple(names), saltenv=saltenv, pillar=given))
+        if not isinstance(found, str):
+            return found
         known = {chunk.sls for chunk in self.desired.chunks.values()}
-        missing = [name for name in names if name not in known]
-        if missing:
+        if given or not known.issuperset(names):
             there = ", ".join(sorted(known)) or "none"
-            return self._refused(f"no SLS {', '.join(missing)} is in this minion's highstate; there are: {there}")
-        return self._compiled([key for key, chunk in self.desired.chunks.items() if chunk.sls in names])
+            what = f"{', '.join(names)} cannot be compiled now: {found}"
+            return self._refused(f"{what}. Without pillar=, SLS of the highstate can be run: {there}")
+        chunks = self.desired.chunks
+        return self._compiled(self.desired, [key for key, chunk in chunks.items() if chunk.sls in names])
 
-    def around(self) -> Sequence[Chunk]:
-        """The whole document."""
-        return tuple(self.desired.chunks.values())
+    def around(self, chunks: Sequence[Chunk]) -> Sequence[Chunk]:
+        """The whole document where these are of it."""
+        held = {id(chunk) for chunk in self.desired.chunks.values()}
+        return tuple(self.desired.chunks.values()) if held.issuperset(map(id, chunks)) else ()
 
-    def _compiled(self, keys: Sequence[str]) -> Compiled:
-        chunks = tuple(self.desired.chunks[key] for key in keys)
+    def _asked(self, question: GetStates) -> Compiled | str:
+        """What the controller compiles; why it says nothing."""
+        if self.controller is None:
+            return "there is no connection to it"
+        said = self.controller.ask(question)
+        if not isinstance(said, StatesFound):
+            return said.message if isinstance(said, Refused) else "an answer of another kind came"
+        if said.errors or not said.document:
+            pos = Pos(file="compiled by the controller")
+            return Compiled(
+                minion_id=self.minion_id, errors=tuple(Problem(message=error, pos=pos) for error in said.errors)
+            )
+        desired = Desired.from_document(msgspec.msgpack.decode(said.document))
+        return self._compiled(desired, list(desired.chunks))
+
+    def _compiled(self, desired: Desired, keys: Sequence[str]) -> Compiled:
+        chunks = tuple(desired.chunks[key] for key in keys)
         matches: dict[str, dict[str, None]] = {}
         for chunk in chunks:
             matches.setdefault(chunk.saltenv, {})[chunk.sls] = None
         return Compiled(
             minion_id=self.minion_id,
             lowstate=chunks,
-            pillar=self.desired.pillar,
+            pillar=desired.pillar,
             matches={env: tuple(names) for env, names in matches.items()},
         )
 
@@ -131,25 +158,17 @@ class SentStates(HeldCompiler):
 
     def highstate(self, pillar_override: Mapping[str, Any] | None) -> Compiled:
         """All of them."""
-        return self._compiled(list(self.desired.chunks))
+        return self._compiled(self.desired, list(self.desired.chunks))
 
     def sls(self, names: Sequence[str], saltenv: str, pillar_override: Mapping[str, Any] | None) -> Compiled:
         """The same."""
-        return self._compiled(list(self.desired.chunks))
+        return self._compiled(self.desired, list(self.desired.chunks))
 
-    def around(self) -> Sequence[Chunk]:
+    def around(self, chunks: Sequence[Chunk]) -> Sequence[Chunk]:
         """Nothing: what an SLS requires is in what it includes."""
         return ()
 
 
-class _NoController:
-    """Answers for a controller that this process has no connection to."""
-
-    def ask(self, question: Question) -> ToMinion:
-        """Say so."""
-        return Refused(message="saltern call does not talk to the controller, and the file is not in the cache")
-
-
-def held_files(desired: Desired, cachedir: Path) -> Files:
-    """The files of a held state, as far as the cache has them."""
-    return HeldFiles(desired, BlobCache(cachedir), _NoController())
+def held_files(desired: Desired, cachedir: Path, controller: Controller) -> Files:
+    """The files of a held state: those that the cache has, and what the controller gives."""
+    return HeldFiles(desired, BlobCache(cachedir), controller)

@@ -227,8 +227,9 @@ def _context(
     def compiler() -> LowstateSource:
         from minion.execution.lowstate_sources import HeldCompiler, SentStates
 
-        source = HeldCompiler if journal is None else SentStates
-        return source(minion_id=job.settings.id, desired=held())
+        if journal is not None:
+            return SentStates(minion_id=job.settings.id, desired=held())
+        return HeldCompiler(minion_id=job.settings.id, desired=held(), controller=controller)
 
     def hooks() -> RunHooks:
         triggers = TriggerFile(job.settings.cachedir)

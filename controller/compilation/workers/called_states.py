@@ -7,8 +7,7 @@ again.
 from __future__ import annotations
 
 from controller.compilation.compile_messages import CompileRequest, StatesQuestion
-from highstate.compile import compile_minion, compile_sls
-from highstate.compile.compiler import Compilation, match_top
+from highstate.compile.compiler import Compilation, compile_named, compile_top, match_top
 from highstate.memo.memo import Memo
 from highstate.ports import CompilePorts
 from highstate.shown_states import WITHOUT_STATES
@@ -19,14 +18,17 @@ def compiled_states(
     request: CompileRequest, question: StatesQuestion, minion: Minion, memo: Memo | None, ports: CompilePorts
 ) -> Compiled:
     """What the question asks of this minion, compiled."""
-    memo = None if question.pillar else memo
-    files, pillar, language = request.files, request.pillar, request.language
+    compilation = Compilation(
+        files=request.files,
+        pillar_files=request.pillar,
+        minion=minion,
+        settings=request.language,
+        memo=None if question.pillar else memo,
+        ports=ports,
+        states_alone=question.states_alone,
+    )
     if question.fun in WITHOUT_STATES:
-        compilation = Compilation(
-            files=files, pillar_files=pillar, minion=minion, settings=language, memo=memo, ports=ports
-        )
         return match_top(compilation, question.pillar)
     if question.mods is None:
-        return compile_minion(files, pillar, minion, language, memo, ports, question.pillar)
-    sls, saltenv = question.mods, question.saltenv
-    return compile_sls(files, pillar, minion, language, sls, saltenv, memo, question.pillar, ports)
+        return compile_top(compilation, question.pillar)
+    return compile_named(compilation, question.mods, question.saltenv, question.pillar)

@@ -75,7 +75,7 @@ def sls(
         compiler = compiler_of(context, pillarenv=pillarenv)
         compiled = compiler.sls(mods, env_of(context, saltenv), pillar)
         chosen = without(good(compiled), exclude)
-        return run_chunks(context, chosen, compiled.pillar, testing(context, test), others=compiler.around())
+        return run_chunks(context, chosen, compiled.pillar, testing(context, test), others=compiler.around(chosen))
 
 
 def single(

@@ -6,11 +6,13 @@ import os
 import signal
 import sqlite3
 from dataclasses import replace
+from functools import partial
 from types import SimpleNamespace
 
 import pytest
 import zmq
 
+from controller.compilation.compile_messages import CompiledMinion
 from controller.compilation.fact_queries import FactQueries
 from controller.compilation.mine import MineStore
 from controller.messages.after_commit import AfterCommit
@@ -23,6 +25,7 @@ from controller.messages.replies import Replies
 from controller.messages.run_events import RunEventHandler
 from controller.messages.run_results import RunResults
 from controller.messages.sent_events import MinionEventPublisher
+from controller.messages.state_questions import StateQuestions
 from controller.observe.event_budget import EventBudget
 from controller.observe.event_log import EventLog
 from controller.observe.metrics import Metrics
@@ -36,6 +39,7 @@ from controller.store import AppliedRecord, DesiredRecord, RunRecord, Store, dat
 from controller.store.errors import StoreUnavailable
 from controller.store.keys import Keys
 from controller.store.run_events import RunEventCounts
+from highstate.types import Pos, Problem
 from minion.agent.fact_queries import MOST_QUESTIONS
 from reactors.bus import Bus
 from wire.limits import MinionLimits
@@ -47,6 +51,7 @@ from wire.messages import (
     FindFile,
     GetBlob,
     GetMine,
+    GetStates,
     Grains,
     Held,
     Hello,
@@ -67,6 +72,7 @@ from wire.messages import (
     RunProgress,
     RunResult,
     RunStarted,
+    StatesFound,
 )
 from wire.server.types import Gone, Incoming
 
@@ -131,6 +137,22 @@ class Builds:
             self.recompiled.append(minion)
 
 
+class StatesOfNobody:
+    """`StatesCompiler` that compiles nothing: of the questions that it gets is told what it was asked."""
+
+    revision = "r1"
+
+    async def compile(self, question, options, minions, secrets=()):
+        for minion in minions:
+            asked = f"{minion} {question.mods} {question.saltenv} {dict(options)} {question.states_alone}"
+            problem = Problem(message=asked, pos=Pos(file="x.sls"))
+            yield CompiledMinion(minion_id=minion, errors=(problem,))
+
+
+def metrics_refusals(metrics):
+    return partial(metrics.limit_refused, "minion")
+
+
 @pytest.fixture
 def rig(tmp_path, monkeypatch):
     monkeypatch.setattr(database, "BUSY_TIMEOUT", 200)
@@ -181,6 +203,13 @@ def rig(tmp_path, monkeypatch):
                 mines=mines,
                 mine_steps=1_000_000,
                 mine_pace=MinePace(MinionLimits(mine_changes=5)),
+                states=StateQuestions(
+                    compiler=StatesOfNobody(),
+                    send=server.send,
+                    limits=MinionLimits(state_questions=2, state_questions_a_second=0.5),
+                    on_refusal=metrics_refusals(metrics),
+                    saltenvs=lambda minion: frozenset(["base"]),
+                ),
             ),
         )
         yield SimpleNamespace(
@@ -757,3 +786,37 @@ def test_what_a_minion_still_has_to_do_is_in_its_status(rig):
     assert (session.pending_triggers, session.held) == (("service_|-nginx_|-nginx_|-running",), DIGEST)
     say(rig, KeepAlive(held=DIGEST))
     assert session.pending_triggers == ()
+
+
+async def answered(rig):
+    """The answers to questions for states, once all are given."""
+    while rig.handlers.answers.states._tasks:
+        await asyncio.sleep(0)
+    return [message for _, message in rig.server.sent if isinstance(message, StatesFound | Refused)]
+
+
+async def test_a_minion_asks_for_states_of_its_own_alone(rig):
+    say(rig, Hello(id="web1", grains={}))
+    say(rig, GetStates(request=3, mods=("extra",), pillar={"a": 1}))
+    said = await answered(rig)
+    assert said == [StatesFound(request=3, errors=("x.sls: web1 ('extra',) base {} True",))]
+    rig.server.sent.clear()
+    say(rig, GetStates(request=4, mods=("extra",), saltenv="secret"))
+    (refused,) = await answered(rig)
+    assert (refused.request, "no state of this minion comes from the saltenv 'secret'" in refused.message) == (4, True)
+
+
+async def test_a_minion_asks_for_states_one_at_a_time_and_not_too_often(rig):
+    say(rig, Hello(id="web1", grains={}))
+    rig.server.sent.clear()
+    say(rig, GetStates(request=1, mods=("a",)))
+    say(rig, GetStates(request=2, mods=("a",)))
+    assert [type(one) for one in await answered(rig)] == [Refused, StatesFound], "the second waited for nothing"
+    say(rig, GetStates(request=3, mods=("a",)))
+    say(rig, GetStates(request=4, mods=("a",)))
+    await answered(rig)
+    rig.server.sent.clear()
+    say(rig, GetStates(request=5, mods=("a",)))
+    (refused,) = await answered(rig)
+    assert (refused.request, "asked too often" in refused.message) == (5, True)
+    assert rig.handlers.context.metrics.limit_refusals("minion")["state-questions"] == 3
