@@ -102,16 +102,20 @@ def compose_compilation(shared: Shared, server: Server, reconciler: Reconciler) 
         requests=requests,
         mines=mines,
         profiles=profiles,
-        states=StatesCompiler(
-            compiler=pool,
-            requests=requests,
-            facts=builds.facts,
-            live=shared.live,
-            redactor=shared.redactor,
-            at_once=settings.limits.state_call.minions_at_once,
-        ),
+        states=_states(shared, pool, requests, builds),
         builds=builds,
         sources=sources,
+    )
+
+
+def _states(shared: Shared, pool: CompilePool, requests: CompileRequests, builds: BuildReconciler) -> StatesCompiler:
+    return StatesCompiler(
+        compiler=pool,
+        requests=requests,
+        facts=builds.facts,
+        live=shared.live,
+        redactor=shared.redactor,
+        at_once=shared.resources.settings.limits.state_call.minions_at_once,
     )
 
 

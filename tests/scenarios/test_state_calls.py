@@ -221,7 +221,8 @@ def test_a_minion_chooses_no_pillar_by_what_it_gives(make_rig):
 def test_a_schedule_runs_an_sls_of_no_highstate(make_rig):
     rig = make_rig(minions={"web1": {}})
     (rig.work / "pillar" / "numbers.sls").write_text(
-        "number: 0\nschedule:\n  extra:\n    function: state.sls\n    args: [extra]\n    kwargs: {queue: true}\n    run_on_start: true\n"
+        "number: 0\nschedule:\n  extra:\n    function: state.sls\n    args: [extra]\n    kwargs: {queue: true}\n"
+        "    run_on_start: true\n"
         "    days: 1\n"
     )
     with_extra(rig)

@@ -56,7 +56,8 @@ def call(settings, pipes):
         job = WorkerRequest(
             folder=RunFolders(settings.cachedir).create(request), settings=settings, grains={"id": "web1", "os": "X"}
         )
-        return call_function(job, request, ControllerClient(pipes[0]), Stop(1.0, has_agent=False))
+        stop = Stop(1.0, has_agent=False)
+        return call_function(job, request, ControllerClient(pipes[0]), stop, RunJournal(job.folder))
 
     return make
 
