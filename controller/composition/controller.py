@@ -25,6 +25,7 @@ from controller.reactions.reactor import Reactor
 from controller.reconcile.reconciler import Reconciler
 from controller.returners.returners import Returners
 from controller.runners.runner_jobs import RunnerJobs
+from controller.schedules.controller_schedule import ControllerSchedule
 from wire.server.server import Server
 
 
@@ -47,6 +48,7 @@ class Parts:
     runners: RunnerJobs
     reactor: Reactor
     returners: Returners
+    schedule: ControllerSchedule
 
 
 def compose(resources: Resources) -> Parts:
@@ -78,4 +80,14 @@ def compose(resources: Resources) -> Parts:
         runners=runners,
         returners=returners,
         reactor=compose_reactor(shared, compilation, actions.jobs, runners, reconciler),
+        schedule=ControllerSchedule(
+            file=shared.resources.settings.cachedir / "schedule.json",
+            own=shared.resources.settings.schedule,
+            live=shared.live,
+            runners=runners,
+            jobs=actions.jobs,
+            targets=shared.targets,
+            bus=shared.bus,
+            clock=shared.clock,
+        ),
     )

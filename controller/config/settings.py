@@ -46,6 +46,7 @@ from options.kinds import (
     one_as_list,
 )
 from options.near_names import did_you_mean
+from reactors.controller_jobs import ControllerJobs, read_controller_jobs
 from reactors.rules.native_rule import NativeRules, read_rules
 from reactors.rules.reactor_map import ReactorMap, read_reactor_map
 
@@ -163,8 +164,9 @@ class ControllerSettings:
     forges: tuple[ForgeSettings, ...] = ()
     """Whose pull requests are previewed."""
     reactor: ReactorMap = field(default_factory=ReactorMap)
-    rules: NativeRules = field(default_factory=NativeRules)
     """Which SLS answer events of which tags."""
+    rules: NativeRules = field(default_factory=NativeRules)
+    schedule: ControllerJobs = field(default_factory=ControllerJobs)
     returners: ReturnerSettings = field(default_factory=ReturnerSettings)
     """Where events and jobs are kept outside."""
     places: Mapping[str, str] = field(default_factory=dict, repr=False)
@@ -213,6 +215,7 @@ def _settings(options: Mapping[str, Option], faults: list[Fault], config_dir: Pa
         reactor=_reactor(options.get("reactor"), faults),
         rules=read_rules(options.get("rules"), faults),
         returners=read_returners(options, faults),
+        schedule=read_controller_jobs(options.get("schedule"), faults),
         places={name: option.place for name, option in options.items()},
         **_located(dict(own)),
     )
@@ -374,6 +377,7 @@ _NOT_OPTIONS = frozenset(
         "forges",
         "reactor",
         "rules",
+        "schedule",
         "places",
         "opts",
         "returners",
@@ -397,7 +401,20 @@ RENDERERS = _kinds(RendererOptions)
 PORTS = _kinds(PortOptions, without=frozenset(("nodegroups", "configuration")))
 ROOTS = _kinds(TreeOptions, without=frozenset(("remotes", "positions")))
 KNOWN = frozenset(
-    ("limits", "forges", "reactor", "rules", *RETURNER_OPTIONS, *OWN, *LANGUAGE, *RENDERERS, *PORTS, *ROOTS, *GIT_LISTS)
+    (
+        "limits",
+        "forges",
+        "reactor",
+        "rules",
+        "schedule",
+        *RETURNER_OPTIONS,
+        *OWN,
+        *LANGUAGE,
+        *RENDERERS,
+        *PORTS,
+        *ROOTS,
+        *GIT_LISTS,
+    )
 )
 """All options that are known here by name; those of gitfs are known to it."""
 POLICY = frozenset(("apply", "push", "verify", "drift", "facts", "missing_source", "previews"))

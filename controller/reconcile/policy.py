@@ -16,6 +16,7 @@
     reactor:               # which SLS of the tree answer which events, beside those of the controller's file
     - 'salt/minion/*/start': [salt://reactor/start.sls]
     rules: []              # native rules, as docs/reactors.md has them
+    schedule: {}           # runners, and functions on minions, at times, as docs/schedules.md has them
 
 Called by the loop for each new revision. A policy that cannot be read is a problem of the revision, never a default:
 a typing error must not turn `manual` into `auto`.
@@ -35,6 +36,7 @@ from highstate.types import Files, Pos, Problem, Stage
 from options.document import Fault, parse_document
 from options.durations import parse_seconds
 from options.near_names import did_you_mean
+from reactors.controller_jobs import ControllerJobs, read_controller_jobs
 from reactors.rules.native_rule import NativeRules, read_rules
 from reactors.rules.reactor_map import ReactorMap, read_reactor_map
 from reactors.schedule import parse_schedule
@@ -138,6 +140,8 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     """Which SLS of the tree answer which events."""
     rules: NativeRules = NativeRules()
     """Native rules: events answered by typed calls."""
+    schedule: ControllerJobs = msgspec.field(default_factory=ControllerJobs)
+    """What the controller runs at times."""
 
 
 _SECTIONS: dict[str, type[msgspec.Struct]] = {"drift": DriftPolicy, "previews": PreviewPolicy}
@@ -168,14 +172,11 @@ def read_policy(files: Files) -> Policy:
         raise _invalid(f"no YAML: {getattr(error, 'problem', None) or error}", line=line, excerpt=excerpt) from error
     try:
         given = _with_seconds(data)
-        reactor, rules = ReactorMap(), NativeRules()
-        if isinstance(given, dict):
-            if "reactor" in given:
-                reactor = _reactor(text, files)
-            if "rules" in given:
-                rules = _rules(text)
-            given = {key: value for key, value in given.items() if key not in ("reactor", "rules")}
-        policy = msgspec.structs.replace(msgspec.convert(given, Policy), reactor=reactor, rules=rules)
+        if not isinstance(given, dict):
+            raise ValueError("Expected `object`, got something else")
+        policy = msgspec.convert({k: v for k, v in given.items() if k not in _OWN_READERS}, Policy)
+        if any(key in given for key in _OWN_READERS):
+            policy = msgspec.structs.replace(policy, **_with_places(text, files))
         policy.drift.schedule()
         policy.previews.canaries_of(1)
         return policy
@@ -201,12 +202,17 @@ def _reactor(text: str, files: Files) -> ReactorMap:
     return found
 
 
-def _rules(text: str) -> NativeRules:
-    """The native rules of a tree. PolicyInvalid when they cannot be used."""
-    faults: list[Fault] = []
-    found = read_rules(parse_document(text, POLICY_FILE).get("rules"), faults)
+_OWN_READERS = ("reactor", "rules", "schedule")
+"""Keys whose values are read with the places of all that is in them."""
+
+
+def _with_places(text: str, files: Files) -> dict[str, Any]:
+    """What is read by readers of its own. PolicyInvalid when it cannot be used."""
+    options, faults = parse_document(text, POLICY_FILE), list[Fault]()
+    rules = read_rules(options.get("rules"), faults)
+    schedule = read_controller_jobs(options.get("schedule"), faults)
     _refuse(text, faults)
-    return found
+    return {"reactor": _reactor(text, files), "rules": rules, "schedule": schedule}
 
 
 def _refuse(text: str, faults: list[Fault]) -> None:
@@ -274,7 +280,7 @@ def _with_seconds(data: Any) -> Any:
 def _near(data: Any) -> str:
     """The known key that a mistyped one is close to."""
     if not isinstance(data, dict):
-        return "write a mapping: apply, push, verify, drift, previews, reactor, rules"
+        return "write a mapping: apply, push, verify, drift, previews, reactor, rules, schedule"
     pairs: list[tuple[Any, type[msgspec.Struct]]] = [(key, Policy) for key in data]
     for name, struct in _SECTIONS.items():
         section = data.get(name)

@@ -1,0 +1,1 @@
+"""The controller's own schedule: runners, and functions on minions, at times."""
