@@ -16,6 +16,7 @@ from controller.compilation.compile_rpc import NO_CAPABILITIES, Capabilities
 from controller.config.sections import PortOptions
 from highstate.compile_options import CompileOptions
 from highstate.dummy_pillar import DummyPillar
+from highstate.targeting.targeted_beacons import TargetedBeacons
 from highstate.types import Chunk, Files, Minion, Problem, Value
 from wire.messages import FactAnswer, FactQuery
 
@@ -72,6 +73,8 @@ class CompileRequest:
     language: CompileOptions = field(default_factory=CompileOptions)
     drift: Mapping[str, float | str | bool] = field(default_factory=dict)
     """Drift schedule to put into the documents."""
+    beacons: tuple[TargetedBeacons, ...] = ()
+    """Beacons of the tree, of which each document gets its minion's."""
     ports: PortOptions = field(default_factory=PortOptions, repr=False)
     """Keys and vaults. They stay with the controller."""
     capabilities: Capabilities = NO_CAPABILITIES

@@ -52,6 +52,7 @@ class CompileRequests:
             minions=tuple(Minion(id=each.id, grains=each.grains) for each in minions),
             language=replace(self.language, opts=opts, missing_source=(policy or self.live.policy).missing_source),
             drift=(policy or self.live.policy).drift.schedule(),
+            beacons=(policy or self.live.policy).beacons,
             ports=self.ports,
             facts={minion: {each.question: each.answer for each in found} for minion, found in recorded.items()},
             allowed_facts=(policy or self.live.policy).facts,

@@ -55,6 +55,7 @@ from highstate.ports import NO_PORTS, CompilePorts
 from highstate.render.jinja import forget_oldest_templates
 from highstate.render.yaml.blocks import forget_oldest_blocks
 from highstate.shown_states import shown
+from highstate.targeting.targeted_beacons import with_beacons
 from highstate.types import Compiled, Minion, Pos, Problem, Stage
 from wire import patch
 from wire.messages import FactQuery
@@ -200,6 +201,8 @@ def _compiled(
     except OSError as error:  # the tree was removed meanwhile; it is compiled again as soon as it is fetched
         problem = Problem(message=f"the tree cannot be read: {error}", pos=Pos(file="top.sls", stage=Stage.TOP))
         compiled = Compiled(minion_id=minion.id, errors=(problem,))
+    if request.beacons and compiled.ok:
+        compiled = replace(compiled, pillar=with_beacons(compiled.pillar, request.beacons, minion))
     packed = _packed(compiled, request, state, started)
     packed = structs.replace(packed, errors=tuple(map(_with_hint, packed.errors)))
     return structs.replace(

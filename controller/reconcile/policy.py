@@ -16,6 +16,7 @@
     reactor:               # which SLS of the tree answer which events, beside those of the controller's file
     - 'salt/minion/*/start': [salt://reactor/start.sls]
     rules: []              # native rules, as docs/reactors.md has them
+    beacons: []            # beacons of minions by their ids, as docs/beacons.md has them
     schedule: {}           # runners, and functions on minions, at times, as docs/schedules.md has them
 
 Called by the loop for each new revision. A policy that cannot be read is a problem of the revision, never a default:
@@ -31,7 +32,9 @@ from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 import msgspec
 import yaml
 
+from controller.reconcile.tree_beacons import read_tree_beacons
 from highstate.compile_options import MissingSource
+from highstate.targeting.targeted_beacons import TargetedBeacons
 from highstate.types import Files, Pos, Problem, Stage
 from options.document import Fault, parse_document
 from options.durations import parse_seconds
@@ -142,6 +145,8 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     """Native rules: events answered by typed calls."""
     schedule: ControllerJobs = msgspec.field(default_factory=ControllerJobs)
     """What the controller runs at times."""
+    beacons: tuple[TargetedBeacons, ...] = ()
+    """Beacons of minions."""
 
 
 _SECTIONS: dict[str, type[msgspec.Struct]] = {"drift": DriftPolicy, "previews": PreviewPolicy}
@@ -202,7 +207,7 @@ def _reactor(text: str, files: Files) -> ReactorMap:
     return found
 
 
-_OWN_READERS = ("reactor", "rules", "schedule")
+_OWN_READERS = ("reactor", "rules", "schedule", "beacons")
 """Keys whose values are read with the places of all that is in them."""
 
 
@@ -211,8 +216,9 @@ def _with_places(text: str, files: Files) -> dict[str, Any]:
     options, faults = parse_document(text, POLICY_FILE), list[Fault]()
     rules = read_rules(options.get("rules"), faults)
     schedule = read_controller_jobs(options.get("schedule"), faults)
+    beacons = read_tree_beacons(options.get("beacons"), files, faults)
     _refuse(text, faults)
-    return {"reactor": _reactor(text, files), "rules": rules, "schedule": schedule}
+    return {"reactor": _reactor(text, files), "rules": rules, "schedule": schedule, "beacons": beacons}
 
 
 def _refuse(text: str, faults: list[Fault]) -> None:
@@ -280,7 +286,7 @@ def _with_seconds(data: Any) -> Any:
 def _near(data: Any) -> str:
     """The known key that a mistyped one is close to."""
     if not isinstance(data, dict):
-        return "write a mapping: apply, push, verify, drift, previews, reactor, rules, schedule"
+        return "write a mapping: apply, push, verify, drift, previews, reactor, rules, schedule, beacons"
     pairs: list[tuple[Any, type[msgspec.Struct]]] = [(key, Policy) for key in data]
     for name, struct in _SECTIONS.items():
         section = data.get(name)

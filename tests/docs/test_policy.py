@@ -36,9 +36,9 @@ def test_every_key_and_default(pages, rows, coded):
     assert set(table) == set(plain)
     for key, row in table.items():
         default = row[2].strip("`").replace("(empty)", "")
-        if key in ("reactor", "rules", "schedule"):
+        if key in ("reactor", "rules", "schedule", "beacons"):
             assert (default, Policy().reactor.entries, Policy().rules.rules) == ("", (), ())
-            assert Policy().schedule.jobs == {}
+            assert (Policy().schedule.jobs, Policy().beacons) == ({}, ())
             continue
         wanted = parse_seconds(default) if row[1] == "time" else VALUES.get(default, default)
         assert plain[key] == wanted, key
