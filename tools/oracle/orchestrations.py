@@ -27,7 +27,7 @@ import yaml
 GOLDENS = Path(__file__).resolve().parents[2] / "tests" / "golden" / "orchestration"
 MINIONS = ("web1", "web2", "db1")
 _PATIENCE = 180.0
-_OF_A_RUN = frozenset(("start_time", "duration", "__jid__", "jid", "_stamp"))
+_OF_A_RUN = frozenset(("start_time", "duration", "__jid__", "jid", "_stamp", "pid"))
 """Fields whose values are those of one run."""
 _TIMES = re.compile(r"\b\d+\.\d+(?=( seconds| ms)\b)")
 _DOCUMENT = re.compile(r"^[{\[]", re.MULTILINE)
@@ -83,7 +83,8 @@ def answer(code: int, stdout: str, own_id: str) -> dict[str, Any]:
             return {"code": code, "answer": _settled(json.loads(stdout[start:]), own_id)}
         except ValueError:
             continue
-    return {"code": code, "text": stdout.strip().partition("\n")[0]}
+    text = str(json.loads(stdout)) if stdout.startswith('"') else stdout
+    return {"code": code, "text": text.strip().partition("\n")[0]}
 
 
 def _settled(value: Any, own_id: str) -> Any:
