@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from controller.observe.run_text import run_summary
+
 
 class ControllerOutcome(NamedTuple):
     """How a call ended."""
@@ -22,6 +24,17 @@ def outcome_of(value: Any) -> ControllerOutcome:
     `runner`.
     """
     return ControllerOutcome(value, not _failed(value))
+
+
+def failure_text(value: Any) -> str:
+    """What a history says first of a call that failed: of states, the first that failed, else the value."""
+    inner = value.get("data") if isinstance(value, Mapping) else None
+    for found in inner.values() if isinstance(inner, Mapping) else ():
+        if isinstance(found, Mapping) and all(isinstance(one, Mapping) for one in found.values()):
+            return run_summary(found)
+        if isinstance(found, list | tuple):
+            return "\n".join(map(str, found))
+    return str(value)
 
 
 def _failed(value: Any) -> bool:

@@ -25,7 +25,7 @@ from controller.runners import registry
 from controller.runners.context import RunnerContext, RunnerPorts
 from controller.runners.errors import ControllerCallFailed, UnknownControllerFunction
 from controller.runners.listener import Listener
-from controller.runners.outcome import ControllerOutcome, outcome_of
+from controller.runners.outcome import ControllerOutcome, failure_text, outcome_of
 from controller.runners.registry import FunctionKind
 from controller.store import RunRecord, StoreError
 from options.limits import CountRefusal
@@ -216,7 +216,7 @@ class RunnerJobs:
         return self._publish(jid, call, "ret", {"return": kept.value, "success": kept.success}, cause)
 
     def _finish(self, jid: str, outcome: ControllerOutcome, seconds: float) -> None:
-        error = "" if outcome.success else str(outcome.value)
+        error = "" if outcome.success else failure_text(outcome.value)
         self.ports.store.runs.finish(
             jid,
             _word(outcome),

@@ -156,10 +156,13 @@ def test_what_fails_is_a_failure_and_says_why(make_rig):
     assert code == 1
     assert found["retcode"] == 1
     by_name = {name: (result, comment) for name, result, comment in steps(found)}
+    summary = next(run["summary"] for run in rig.history() if run["fun"] == "state.orchestrate")
+    assert summary.startswith("away")
+    assert "(+" in summary
     assert by_name["away"][0] is False
     assert by_name["away"][1].startswith("Running function test.ping failed on minions: web2")
     assert "Not connected" in by_name["away"][1]
-    assert by_name["allowed"] == (True, "Function ran successfully. Function test.ping ran on db1, web1, web2.")
+    assert by_name["allowed"] == (True, "Function ran successfully. Function test.ping ran on db1, web1.")
     assert by_name["nobody"] == (False, "No minions returned: no minion matches 'mail*'")
     assert by_name["bad"][0] is False
     assert by_name["after"] == (False, "One or more requisite failed: orch.fails.bad")
