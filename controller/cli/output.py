@@ -167,7 +167,20 @@ def states(found: Mapping[str, Any], *, only_changes: bool = False) -> list[str]
         if comment := str(entry.get("comment", "")).strip():
             lines += [f"         {line}" for line in printable(comment).splitlines()]
         if changes:
-            lines += nested(changes, 11)
+            lines += _changes(changes)
+    return lines
+
+
+def _changes(changes: Any) -> list[str]:
+    """Changes of a state; those of a step that runs states on minions are the states of each, as Salt shows them."""
+    running = changes.get("ret") if isinstance(changes, Mapping) and changes.get("out") == "highstate" else None
+    if not isinstance(running, Mapping):
+        return nested(changes, 11)
+    lines: list[str] = []
+    for minion, found in running.items():
+        lines.append(f"{'':11}{printable(str(minion))}:")
+        whole = isinstance(found, Mapping) and all(isinstance(one, Mapping) for one in found.values())
+        lines += [f"{'':15}{line}" for line in states(found)] if whole else nested(found, 15)
     return lines
 
 

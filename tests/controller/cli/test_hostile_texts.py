@@ -34,3 +34,27 @@ def test_a_comment_shows_what_happens_to_files():
     assert shown[shown.index("````diff") + 1 :][:7] == [
         "# motd (file.managed): set to be changed", "--- ", "+++ ", "@@ -1 +1 @@", "-a", "+b ```", "  mode: 0600"
     ]  # fmt: skip
+
+
+def test_states_of_a_step_are_shown_by_minion():
+    inner = {"test_|-a_|-a_|-nop": {"result": True, "comment": "Success!", "changes": {}, "__run_num__": 0}}
+    changes = {"out": "highstate", "ret": {"web1": inner, "web2": False, "db1": ["no SLS"]}}
+    found = {"salt_|-web_|-web_|-state": {"result": False, "comment": "Run failed", "changes": changes}}
+    assert output.states(found) == [
+        "failed   salt.state web",
+        "         Run failed",
+        "           web1:",
+        "               ok       test.nop a",
+        "                        Success!",
+        "           web2:",
+        "               False",
+        "           db1:",
+        "               - no SLS",
+    ]
+    odd = {"salt_|-web_|-web_|-state": {"result": True, "changes": {"out": "highstate", "ret": 3}}}
+    assert output.states(odd)[1:] == [
+        "           out:",
+        "               highstate",
+        "           ret:",
+        "               3",
+    ]
