@@ -25,6 +25,7 @@ from controller.composition.shared import Resources
 from controller.config.settings import ControllerSettings
 from controller.observe.loop_stalls import StallSelector, StallWatch
 from controller.observe.metrics import Metrics
+from controller.sessions.presence import Presence
 from controller.store import Store
 from controller.store.exclusive_use import exclusive_use
 from gitfs.changes import Changes
@@ -136,7 +137,9 @@ def _hint(loop: asyncio.AbstractEventLoop, changes: Changes, remote: str) -> Non
 
 def _start_tasks(parts: Parts) -> list[asyncio.Task[None]]:
     settings = parts.resources.settings
+    presence = Presence(parts.handlers.context.bus, parts.handlers.context.sessions)
     return [
+        *([asyncio.create_task(presence.run(), name="presence")] if settings.presence_events else []),
         asyncio.create_task(parts.reconciler.run(), name="reconcile"),
         asyncio.create_task(parts.builds.run(), name="build"),
         asyncio.create_task(parts.sources.follow(parts.resources.changes), name="git"),

@@ -18,6 +18,7 @@ from controller.schema.errors import ServiceError
 from controller.schema.keys import KeyView
 from controller.sessions.sessions import KeyRegistry, Sessions
 from controller.store import KeyConflict, KeyRecord, KeyStatus, KeyUnknown, Store
+from reactors import tags
 from reactors.bus import Bus
 from wire.server.server import Server
 
@@ -107,8 +108,7 @@ class KeyChanges:
             if act != "accepted":
                 self.sessions.lost(record.public_key)
                 self.server.disconnect(record.public_key)
-            data = {"id": record.id, "act": act, "fingerprint": record.fingerprint, "user": user}
-            self.builds.fleet_changed(self.bus.publish("salt/key", data).id)
+            self.builds.fleet_changed(self.bus.publish(*tags.key(record.id, act, record.fingerprint, user)).id)
 
     async def _named(self, names: Sequence[str], of: Sequence[KeyStatus]) -> list[KeyRecord]:
         """Keys in these states by id, glob or fingerprint, by id; ServiceError for a name that means none."""

@@ -132,6 +132,8 @@ class ControllerSettings:
     store_url: OptionText = "sqlite:////var/lib/saltern/controller.sqlite"
     auto_accept: Flag = False
     """Accept every key that asks for a free id. For closed test networks only."""
+    presence_events: Flag = False
+    """Publish `salt/presence/change` and, once a minute, `salt/presence/present`."""
     hook_secret: OptionText = field(default="", repr=False)
     """Shared with the forge; empty: the hook answers this machine alone."""
     log_level: ControllerLogLevel = "info"

@@ -24,6 +24,7 @@ from typing import Any, Literal, TypeAlias, overload
 from controller.jobs.state_calls import StateCalls
 from controller.observe.metrics import Metrics
 from controller.observe.redactor import Redactor
+from controller.observe.run_functions import arguments_of
 from controller.observe.run_text import progress_text, requested, typed_arguments
 from controller.reconcile.jids import Jids
 from controller.reconcile.reconciler import Reconciler
@@ -31,6 +32,7 @@ from controller.schema.requests import CallQuestion
 from controller.schema.runs import CallProgress, CallReturn
 from controller.sessions.sessions import Sessions
 from controller.store import RunRecord, Store
+from reactors import tags
 from reactors.bus import Bus
 from wire.messages import Call, RunProgress, RunResult, ToMinion
 from wire.server.server import Server
@@ -125,16 +127,16 @@ class Jobs:
 
     def _begun(self, run: RunRecord, question: CallQuestion, cause: int) -> None:
         """Say that a minion was asked, with Salt's words."""
-        data = {
+        asked = {
             "id": run.minion,
-            "jid": run.run_id,
-            "fun": run.fun,
             "tgt": question.target.expression,
             "tgt_type": question.target.kind,
             "minions": [run.minion],
+            "missing": [] if self.sessions.session(run.minion) is not None else [run.minion],
             "user": run.user,
         }
-        event = self.bus.publish(f"salt/job/{run.run_id}/new", data, cause=cause)
+        said = tags.job_new(run.run_id, asked, run.fun, arguments_of(run))
+        event = self.bus.publish(*said, cause=cause)
         self.reconciler.follow_run(run.run_id, event.id)
 
     def ask(self, run: RunRecord, message: ToMinion) -> tuple[str, asyncio.Future[RunResult] | None]:

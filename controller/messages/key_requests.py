@@ -17,6 +17,7 @@ from controller.messages.context import MessageContext
 from controller.messages.replies import Replies
 from controller.sessions.sessions import KeyRegistry
 from controller.store import KeyStatus, KeyUnknown
+from reactors import tags
 from wire.messages import PROTOCOL, KeyRequest, KeyState, Refused
 from wire.server.types import Identity, Incoming
 
@@ -75,8 +76,7 @@ class KeyRequests:
             if record.state == "accepted":  # a key that waits changes no answer about the fleet
                 self.builds.fleet_changed()
         if known is None:
-            self.context.bus.publish(
-                "salt/auth", {"id": record.id, "act": record.state, "fingerprint": record.fingerprint}
-            )
+            act = "denied" if record.conflict else tags.act_of(record.state)
+            self.context.bus.publish(*tags.auth(record.id, act, record.fingerprint))
             log.info("key request", minion=record.id, state=record.state, fingerprint=record.fingerprint)
         return record.state

@@ -7,6 +7,7 @@ follows from it is decided by `reconcile`. A minion can make us store its own re
 from __future__ import annotations
 
 import asyncio
+import time
 from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -28,6 +29,7 @@ from controller.sessions.file_answers import FileAnswers
 from controller.sessions.sessions import Session
 from controller.store import StoreError, StoreUnavailable
 from highstate.types import Minion
+from reactors import tags
 from wire.messages import (
     Bye,
     FactAnswers,
@@ -265,15 +267,21 @@ class MessageHandlers:
         self.replies.greet(key)
         started = 0
         if before is None:
-            started = self.context.bus.publish(
-                f"salt/minion/{minion}/start", {"id": minion, "session": message.session}
-            ).id
+            started = self._say_started(minion, message.session)
             log.info("minion connected", minion=minion)
         self.reconcilers.builds.connected(minion, started)
         if known is None or dict(known.grains) != grains:
             self.answers.mines.changed()
             self._grains_changed(minion, started)
         self.reconcilers.runs.wake([minion])
+
+    def _say_started(self, minion: str, session: str) -> int:
+        """Publish that a minion has connected, in both of Salt's forms; the id of the first event."""
+        at = time.asctime(time.gmtime(self.context.clock()))
+        new, old = tags.minion_start(minion, at)
+        event = self.context.bus.publish(new[0], {**new[1], "session": session})
+        self.context.bus.publish(*old, cause=event.id)
+        return event.id
 
     def _grains_changed(self, minion: str, cause: int = 0) -> None:
         event = self.context.bus.publish(f"saltern/minion/{minion}/grains", {"id": minion}, cause=cause)

@@ -14,6 +14,7 @@ import structlog
 from controller.messages.context import MessageContext
 from controller.messages.sent_events import AllowedEvents, MinionEventPublisher
 from controller.sessions.sessions import Session
+from reactors import tags
 from wire.messages import MinionEvents
 
 log = structlog.get_logger("saltern.events")
@@ -56,13 +57,14 @@ class MinionEventHandler:
                 if step in _ENSURE_STEPS:
                     self.context.metrics.ensured(step)
                     yield tag, {**data, "id": minion}
-            elif tag.startswith(f"salt/beacon/{minion}/"):
+                else:
+                    self.publisher.refuse_reserved(minion, tag)
+            elif not tags.may_say(minion, tag):
+                self.publisher.refuse_reserved(minion, tag)
+            elif tags.is_reserved(tag):
                 yield tag, {**data, "id": minion}
-            elif tag.startswith(("salt/", "saltern/")):
-                self.context.metrics.refused("reserved-tag")
-                log.warning("event with a reserved tag refused", minion=minion, tag=tag[:200])
             else:
-                yield tag, {"id": minion, "tag": tag, "data": data}
+                yield tags.of_minion(minion, tag, data)
 
     def _count_dropped(self, minion: str, data: Mapping[str, Any]) -> None:
         """Count what the minion itself had no room for; its word is no reason to count more than it can drop."""

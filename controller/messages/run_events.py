@@ -16,6 +16,7 @@ from controller.messages.sent_events import AllowedEvents, MinionEventPublisher
 from controller.reconcile.reconciler import Reconciler
 from controller.sessions.sessions import Session
 from controller.store import RunRecord
+from reactors import tags
 from wire.messages import RunEvents
 
 log = structlog.get_logger("saltern.runs")
@@ -45,13 +46,13 @@ class RunEventHandler:
 
     def _publish(self, minion: str, run: RunRecord | None, message: RunEvents, known: int) -> None:
         """Keep and publish events beyond the first `known`. What the controller says itself, no minion can say."""
-        own = f"salt/state_result/{message.run_id}/{minion}/"
         cause, revision = (0, "") if run is None else (self.reconciler.run_event(run), run.revision)
-        events = [
-            (tag, {"id": minion, "tag": tag, "data": data})
-            for tag, data in self.publisher.redactor.events(minion, message.events[known:])
-            if tag.startswith(own) or not tag.startswith(("salt/", "saltern/"))
-        ]
+        events = []
+        for tag, data in self.publisher.redactor.events(minion, message.events[known:]):
+            if tags.may_say_in_run(minion, message.run_id, tag):
+                events.append(tags.of_run(minion, message.run_id, tag, data))
+            else:
+                self.publisher.refuse_reserved(minion, tag)
         refused = message.end - message.first - len(message.events)
         sent = AllowedEvents(minion=minion, events=events, refused=refused, cause=cause, revision=revision)
         self.publisher.publish(sent)

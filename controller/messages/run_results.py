@@ -17,11 +17,13 @@ import structlog
 
 from controller.messages.context import MessageContext
 from controller.observe.redactor import Redactor
+from controller.observe.run_functions import arguments_of, function_of
 from controller.observe.run_text import count_states, progress_data, run_summary
 from controller.reconcile.observation import is_touched_check
 from controller.reconcile.reconciler import Reconciler
 from controller.sessions.sessions import Progress, Session
 from controller.store import RunRecord
+from reactors import tags
 from wire.messages import RunProgress, RunResult
 
 log = structlog.get_logger("saltern.runs")
@@ -86,7 +88,7 @@ class RunResults:
         if (watcher := self.watchers.get(run_id)) is not None:
             watcher(message)
         self.context.bus.publish(
-            f"salt/job/{run_id}/prog/{session.minion}/{message.done}",
+            tags.job_progress(run_id, session.minion, message.done),
             progress_data(session.minion, message),
             cause=self.reconciler.open_run_event(run_id),
         )
@@ -179,9 +181,8 @@ class RunResults:
     def _publish_result(self, run: RunRecord, result: RunResult, changed: int, failed: int) -> int:
         """Publish how a run ended; the id of the event."""
         data = {
-            "id": run.minion,
-            "jid": run.run_id,
             "kind": run.kind,
+            "user": run.user,
             "outcome": result.outcome,
             "changes": changed,
             "failed": failed,
@@ -190,17 +191,22 @@ class RunResults:
             **call_data(run, result),
         }
         cause = self.reconciler.run_event(run)
-        tag = f"salt/job/{run.run_id}/ret/{run.minion}"
-        return self.context.bus.publish(tag, data, cause=cause, revision=run.revision).id
+        said = tags.job_return(run.run_id, run.minion, data)
+        return self.context.bus.publish(*said, cause=cause, revision=run.revision).id
 
 
 def call_data(run: RunRecord, result: RunResult) -> dict[str, Any]:
     """What Salt's event says of the return of a function; a value that is too large for events is left out."""
-    if run.kind != "call":
-        return {}
     success = result.outcome in ("ok", "changed", "pending")
     value = result.value if result.value is not None or not result.states else result.states
-    data = {"fun": run.fun, "success": success, "retcode": 0 if success else 1}
+    data = {
+        "fun": function_of(run),
+        "fun_args": arguments_of(run),
+        "success": success,
+        "retcode": 0 if success else 1,
+    }
+    if run.kind != "call":
+        return data
     return data if len(msgspec.msgpack.encode(value)) > MOST_RETURN else {**data, "return": value}
 
 

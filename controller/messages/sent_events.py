@@ -5,8 +5,9 @@ Called by the handlers of `RunEvents` and `MinionEvents`, which say which of the
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -19,6 +20,11 @@ from controller.observe.redactor import Redactor
 from reactors.events import Event
 
 log = structlog.get_logger("saltern.events")
+
+TOLD_SECONDS = 10.0
+"""Between two that tell of one minion's reserved tags."""
+_TOLD_MINIONS = 10_000
+"""Minions of which is remembered when it was told."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,6 +49,27 @@ class MinionEventPublisher:
     budget: EventBudget
     keep: Callable[[Sequence[Event]], None]
     """Writes events to the store, in the transaction of the caller."""
+    _told: dict[str, tuple[float, int]] = field(default_factory=dict)
+    """Minion -> when its reserved tags were last told, and how many were refused since."""
+
+    def refuse_reserved(self, minion: str, tag: str) -> None:
+        """A minion says what is not for it to say: counted each time, told in the log and as an event now and then.
+
+        An attacker would otherwise fill the log and the history with its refusals.
+        """
+        self.context.metrics.refused("reserved-tag")
+        now = self.context.clock()
+        at, since = self._told.get(minion, (-math.inf, 0))
+        if now - at < TOLD_SECONDS:
+            self._told[minion] = at, since + 1
+            return
+        if len(self._told) >= _TOLD_MINIONS:
+            self._told.pop(next(iter(self._told)))
+        self._told[minion] = now, 0
+        log.warning("event with a reserved tag refused", minion=minion, tag=tag[:200], refused_before=since)
+        data = {"id": minion, "tag": tag[:200], "refused_before": since}
+        refused = self.context.bus.make(f"saltern/minion/{minion}/refused_tag", data)
+        self.context.after_commit.add(partial(self._deliver, [refused]))
 
     def publish(self, sent: AllowedEvents) -> None:
         """Keep and publish them, as far as the minion may cause events now."""

@@ -19,13 +19,13 @@ from controller.offline.show import GitLayers
 from controller.offline.trees import snapshot_of
 from controller.reactions.reactor_files import ReactorFiles, find_files
 from controller.reactions.rendering import ReactorRenderer
-from controller.reactions.stamps import stamp_of
 from controller.reconcile.policy import PolicyInvalid, read_policy
 from controller.runners import registry
 from reactors.events import Event
 from reactors.rules.native_rule import NativeRules
 from reactors.rules.reactor_map import ReactorMap, sls_of
 from reactors.rules.rule_engine import RuleEngine, RuleOutcome
+from reactors.tags import as_salt, stamp_of
 
 OWN_TAGS = "saltern/reaction/"
 
@@ -125,7 +125,7 @@ def _of_rule(outcome: RuleOutcome, engine: RuleEngine) -> Replayed:
 
 
 def _of_reactors(event: Event, sls: Sequence[str], found: ReactorFiles, renderer: ReactorRenderer) -> Replayed:
-    data = {"_stamp": stamp_of(event), **event.data}
+    data = as_salt(event)
     made = renderer.reactions(found, tag=event.tag, data=data, parameters_of=registry.parameters_of)
     return Replayed(
         event=str(event.id),

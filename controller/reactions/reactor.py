@@ -25,7 +25,6 @@ from controller.reactions.messages import ReactorRequest, RenderedReactions
 from controller.reactions.reactor_files import ReactorFiles, find_files
 from controller.reactions.reactor_process import ReactorProcess
 from controller.reactions.rules import RuleFirings, RuleRecord
-from controller.reactions.stamps import stamp_of
 from controller.reconcile.jids import Jids
 from controller.reconcile.live import LiveRevision
 from controller.store import StoreError
@@ -40,6 +39,7 @@ from reactors.rules.reaction import Parameters
 from reactors.rules.reactor_map import ReactorEntry, ReactorMap, sls_of
 from reactors.rules.rule_engine import RuleOutcome
 from reactors.rules.rule_pace import RuleVerdict
+from reactors.tags import as_salt, stamp_of
 
 log = structlog.get_logger("saltern.reactor")
 
@@ -209,7 +209,7 @@ class Reactor:
             tree=found[0].tree,
             files=found[0].files,
             tag=event.tag,
-            data={"_stamp": stamp_of(event), **event.data},
+            data=as_salt(event),
             language=self.settings.language,
             grains=self.settings.grains(),
             parameters=self.settings.parameters(),

@@ -10,7 +10,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from controller.config.returners import ReturnerSettings
-from controller.runners.job_views import MASTER, arguments_of, function_of, jid_of, result_of
+from controller.observe.run_functions import arguments_of, function_of
+from controller.runners.job_views import MASTER, jid_of, result_of
 from controller.store import RunRecord
 from minion.returners.spool import Waiting
 from reactors.events import Event, tag_matches

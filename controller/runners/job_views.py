@@ -6,12 +6,11 @@ Source: salt/runners/jobs.py, salt/returners/local_cache.py.
 from __future__ import annotations
 
 import datetime
-import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from controller.observe.run_functions import arguments_of, function_of, unmarked
 from controller.store import RunRecord
-from minion.call.arguments import BadArgument, parse
 
 MASTER = "controller"
 """Stands where Salt has the id of the master."""
@@ -44,26 +43,6 @@ def job_view(runs: Sequence[RunRecord]) -> dict[str, Any]:
     }
 
 
-def function_of(run: RunRecord) -> str:
-    """The function of a run: runs of a highstate have that of Salt."""
-    if run.kind in ("runner", "wheel"):
-        return f"{run.kind}.{run.fun}"
-    if run.fun:
-        return run.fun
-    return "state.highstate" if run.keys is None else "state.apply"
-
-
-def arguments_of(run: RunRecord) -> list[Any]:
-    """Its arguments as a job has them: named ones in a mapping that is marked. Those cut by their length are a text."""
-    if run.kind not in ("call", "runner", "wheel"):
-        return [{"__kwarg__": True, "test": True}] if run.test else []
-    try:
-        args, kwargs = parse(shlex.split(run.args))
-    except (BadArgument, ValueError):
-        return [run.args]
-    return [*args, *([{"__kwarg__": True, **kwargs}] if kwargs else [])]
-
-
 def result_of(run: RunRecord, result: Mapping[str, Any] | None) -> dict[str, Any]:
     """What a minion returned, as `jobs.list_job` shows it below `Result`."""
     found = result or {}
@@ -73,7 +52,7 @@ def result_of(run: RunRecord, result: Mapping[str, Any] | None) -> dict[str, Any
     if run.kind in ("runner", "wheel"):
         returned = {
             "fun": function_of(run),
-            "fun_args": [_unmarked(one) for one in arguments_of(run)],
+            "fun_args": [unmarked(one) for one in arguments_of(run)],
             "jid": run.run_id,
             "user": run.user,
             "_stamp": datetime.datetime.fromtimestamp(run.created, datetime.UTC).isoformat(),
@@ -82,13 +61,6 @@ def result_of(run: RunRecord, result: Mapping[str, Any] | None) -> dict[str, Any
         }
     shown = {"return": returned, "retcode": 0 if success else 1, "success": success}
     return {**shown, "out": "highstate"} if states else shown
-
-
-def _unmarked(argument: Any) -> Any:
-    """An argument as an event has it: named ones without their mark."""
-    if not isinstance(argument, Mapping):
-        return argument
-    return {name: one for name, one in argument.items() if name != "__kwarg__"}
 
 
 def time_of_jid(jid: str) -> str:

@@ -8,9 +8,10 @@ import fnmatch
 from collections.abc import Iterable, Sequence
 from typing import Annotated, Any
 
+from controller.observe.run_functions import function_of
 from controller.runners.context import RunnerContext
 from controller.runners.errors import ControllerCallFailed
-from controller.runners.job_views import MASTER, by_job, function_of, job_view, result_of, time_of, time_of_jid
+from controller.runners.job_views import MASTER, by_job, job_view, result_of, time_of, time_of_jid
 from controller.store import RunRecord
 from minion.arguments.types import AnyValue, Ignored, Unsupported
 from minion.returners.errors import ReturnerError

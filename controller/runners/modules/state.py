@@ -15,6 +15,7 @@ from matching.linear_regex import PatternRefused
 from matching.matcher import person_matcher
 from minion.arguments.types import Ignored
 from reactors.events import Event
+from reactors.tags import as_salt
 
 
 async def event(
@@ -67,7 +68,7 @@ def _matches(pattern: str, tag: str) -> bool:
 
 
 def _line(event: Event, pretty: bool) -> str:
-    data = json.dumps(dict(event.data), sort_keys=pretty, indent=4 if pretty else None, default=str)
+    data = json.dumps(as_salt(event), sort_keys=pretty, indent=4 if pretty else None, default=str)
     return f"{event.tag}\t{data}"
 
 

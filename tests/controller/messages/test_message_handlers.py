@@ -379,7 +379,7 @@ def test_events_of_a_minion_count_once_and_in_their_order(rig):
         say(rig, MinionEvents(stream="s2", first=3, end=5))  # as the wire gives those that are over a limit
         said = heard.drain()
     assert [event.tag for event in said] == ["my/0", "my/1", "my/2", "my/3", "my/5"]
-    assert said[0].data == {"id": "web1", "tag": "my/0", "data": {}}
+    assert said[0].data == {"id": "web1", "tag": "my/0", "data": {}, "cmd": "_minion_event", "pretag": None}
     taken = [(message.stream, message.taken) for _, message in rig.server.sent if isinstance(message, MinionEventsAck)]
     assert taken == [("s1", 2), ("s1", 3), ("s1", 3), ("s2", 1), ("s2", 3), ("s2", 5)]
 
@@ -399,8 +399,11 @@ def test_a_minion_sends_reserved_tags_under_its_own_id_alone(rig):
     with rig.handlers.context.bus.subscribe("salt*") as heard:
         tags = ("salt/beacon/db1/load/", "salt/beacon/web1", "salt/minion/web1/start", "saltern/ensure/db1/x/resolved")
         say(rig, own(*((tag, {}) for tag in tags), ("salt/beacon/web1/load/", {"id": "db1", "1m": 3.0})))
-        [event] = heard.drain()
+        event, refused = sorted(heard.drain(), key=lambda each: each.tag)
     assert (event.tag, event.data) == ("salt/beacon/web1/load/", {"id": "web1", "1m": 3.0})
+    assert refused.tag == "saltern/minion/web1/refused_tag", "the first is told; an attacker does not fill the history"
+    assert refused.data["tag"] == "salt/beacon/db1/load/"
+    assert b'_refusals_total{reason="reserved-tag"} 4.0' in rig.handlers.context.metrics.exposition()
 
 
 def test_steps_of_healing_are_told_and_counted(rig):
@@ -452,6 +455,9 @@ RESERVED = [
     "salt/auth",
     "salt/key",
     "salt/minion/db1/start",
+    "minion_start",
+    "salt/presence/change",
+    "salt/fileserver/gitfs/update",
     "salt/job/1/ret/db1",
     "salt/job/1/new",
     "salt/state_result/1/db1/x",
@@ -470,7 +476,7 @@ def test_no_minion_says_what_the_controller_says(rig):
     with rig.handlers.context.bus.subscribe("*") as seen:
         say(rig, events(*sent))
         told = {event.tag: event.data for event in seen.drain()}
-    assert sorted(told) == ["my/tag"]
+    assert sorted(told) == ["my/tag", "saltern/minion/web1/refused_tag"]
     assert told["my/tag"]["id"] == "web1", "who said it is the controller's word"
 
 
