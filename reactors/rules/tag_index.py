@@ -1,4 +1,4 @@
-"""Which of many globs match a tag, without a look at each: found by the text before their first wildcard.
+"""Which of many globs match a tag, without a look at each: found by the text around their wildcards.
 
 Called for every event that is published, so that a thousand rules must cost some microseconds.
 """
@@ -21,23 +21,26 @@ class TagIndex:
 
     def __init__(self, globs: Sequence[str]) -> None:
         self._exact: dict[str, list[int]] = {}
-        self._by_head: dict[str, list[tuple[int, re.Pattern[str]]]] = {}
+        self._by_ends: dict[tuple[str, str], list[tuple[int, re.Pattern[str]]]] = {}
         for position, glob in enumerate(globs):
             wildcard = _WILDCARD.search(glob)
             if wildcard is None:
                 self._exact.setdefault(glob, []).append(position)
             else:
                 pattern = re.compile(fnmatch.translate(glob))
-                self._by_head.setdefault(glob[: wildcard.start()], []).append((position, pattern))
-        self._lengths = sorted({len(head) for head in self._by_head})
+                ends = glob[: wildcard.start()], glob[max(map(glob.rfind, "*?[]")) + 1 :]
+                self._by_ends.setdefault(ends, []).append((position, pattern))
+        self._lengths = sorted({(len(head), len(tail)) for head, tail in self._by_ends})
 
     def matching(self, tag: str) -> list[int]:
         """Positions of the globs that match, rising."""
         found = list(self._exact.get(tag, ()))
-        for length in self._lengths:
-            if length > len(tag):
+        for head, tail in self._lengths:
+            if head > len(tag):
                 break
-            for position, pattern in self._by_head.get(tag[:length], ()):
+            if tail > len(tag):
+                continue
+            for position, pattern in self._by_ends.get((tag[:head], tag[len(tag) - tail :]), ()):
                 if pattern.match(tag):
                     found.append(position)
         found.sort()
