@@ -32,7 +32,7 @@ from controller.returners.returners import Returners
 from controller.runners.runner_jobs import RunnerJobs
 from controller.runners.waiting import call_and_wait
 from controller.schema.errors import ServiceError
-from controller.schema.events import EventView, WhyView
+from controller.schema.events import DROPPED, EventView, WhyView
 from controller.schema.keys import ControllerKey, KeyRefusals, KeyView
 from controller.schema.minions import CompileView, MinionStatus, ReturnerStatus
 from controller.schema.orchestrations import OrchestrationDetail, OrchestrationView
@@ -284,7 +284,11 @@ class ControllerService:
                     yield view_of(event)
             if not query.follow:
                 return
+            told = 0
             async for event in subscription:
+                if subscription.dropped > told:
+                    yield EventView(tag=DROPPED, time=event.time, data={"count": subscription.dropped - told})
+                    told = subscription.dropped
                 if event.id > newest:
                     yield view_of(event)
 

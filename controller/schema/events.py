@@ -8,6 +8,9 @@ import msgspec
 
 from controller.schema.structs import ApiStruct, StreamStruct
 
+DROPPED = "saltern/events/dropped"
+"""Tag of what stands in a stream in place of events for which its reader was too slow; `count` of them."""
+
 
 class EventView(StreamStruct, tag="event", frozen=True, kw_only=True):
     """Something that happened, as `saltern events` shows it."""

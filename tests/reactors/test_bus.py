@@ -1,6 +1,7 @@
 """The event bus: bounded, ordered, and tags matched as Salt matches them."""
 
 import asyncio
+import tracemalloc
 
 import pytest
 
@@ -96,3 +97,28 @@ async def test_a_subscriber_that_waits_is_woken():
 )
 def test_tags(pattern, tag, expected):
     assert tag_matches(pattern, tag) is expected
+
+
+async def test_a_storm_leaves_bounded_memory_and_the_order_of_each_minion():
+    bus = Bus(lambda: 0.0, bounds=QueueBounds(events=5000, size=4_000_000))
+    with bus.subscribe() as slow:
+        read = []
+        tracemalloc.start()
+        try:
+            for number in range(100_000):
+                minion = "storm" if number % 10 else f"web{number // 10 % 20}"
+                bus.publish("my/tag", {"id": minion, "number": number, "text": "{{ 1 + 1 }}" * 10})
+                if not number % 20_000:
+                    read += slow.drain()
+            _, peak = tracemalloc.get_traced_memory()
+        finally:
+            tracemalloc.stop()
+        read += slow.drain()
+    assert peak < 32 * 1024 * 1024, "however many come, no more wait than the bounds say"
+    assert len(read) + slow.dropped == 100_000
+    assert slow.dropped > 50_000
+    by_minion = {}
+    for event in read:
+        by_minion.setdefault(event.minion, []).append(event.data["number"])
+    assert all(numbers == sorted(numbers) for numbers in by_minion.values())
+    assert all(len(by_minion[f"web{at}"]) == 500 for at in range(20)), "those who send little lose nothing"

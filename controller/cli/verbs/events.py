@@ -13,7 +13,7 @@ import msgspec
 
 from controller.cli import options, output
 from controller.cli.client import Client
-from controller.schema.events import EventView
+from controller.schema.events import DROPPED, EventView
 from controller.schema.requests import EventsQuery
 from highstate.types import state_title
 
@@ -40,6 +40,9 @@ def events_command(
     seen = 0
     with Client(config_dir) as client:
         for item in client.stream("/events", tag=query.tag, since=query.since):
+            if item.tag == DROPPED:
+                _show_dropped(item, out)
+                continue
             if wanted is not None and not wanted.search(item.tag):
                 continue
             _show(item, out)
@@ -74,6 +77,14 @@ def _show(event: EventView, out: str) -> None:
     click.echo(f"{output.clock(event.time)}  {output.styled(output.printable(event.tag), bold=True)}  {about}".rstrip())
     for line in output.nested({name: _readable(value) for name, value in event.data.items()}, 4):
         click.echo(line)
+
+
+def _show_dropped(notice: EventView, out: str) -> None:
+    """Say that this reader was too slow: in the stream for programs, beside it for people."""
+    if out == "json":
+        click.echo(msgspec.json.encode(notice).decode())
+    else:
+        click.echo(f"saltern: {notice.data['count']} events dropped: they came faster than they were read", err=True)
 
 
 def _stamp(time: float) -> str:

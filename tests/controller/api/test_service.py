@@ -9,7 +9,8 @@ import pytest
 from controller.api.key_changes import BATCH, PAGE
 from controller.observe.run_text import typed_arguments
 from controller.schema.errors import ServiceError
-from controller.schema.requests import CallQuestion, SyncQuestion
+from controller.schema.events import DROPPED
+from controller.schema.requests import CallQuestion, EventsQuery, SyncQuestion
 from controller.schema.targets import TargetExpression
 from controller.sessions.sessions import Session
 from controller.store import AppliedRecord, RunRecord
@@ -36,6 +37,26 @@ def connect(controller, minion="web1"):
     session = Session(minion=minion, key=minion.ljust(40, "x"), session="s", grains={}, seen=1.0)
     controller.parts.handlers.context.sessions.connect(session)
     return session
+
+
+async def test_a_slow_reader_is_told_how_many_events_it_missed(controller):
+    service = controller.service
+    bus, most = service.telemetry.bus, 11_000
+    reader = service.events(EventsQuery(tag="my/*"))
+    first = asyncio.ensure_future(anext(reader))
+    await asyncio.sleep(0)
+    bus.publish("my/0", {})
+    assert (await first).tag == "my/0"
+    for number in range(1, most + 1):
+        bus.publish(f"my/{number}", {})
+    notice, left = await anext(reader), 0
+    async for event in reader:
+        left += 1
+        if event.tag == f"my/{most}":
+            break
+    await reader.aclose()
+    assert notice.tag == DROPPED
+    assert notice.data["count"] == most - left > 0
 
 
 async def test_events_and_runs_name_the_user(controller):
