@@ -195,9 +195,7 @@ class PullLook:
         if self._report is None or not record.merge_commit:
             return
         read = self._parts.outcomes.outcome
-        now = self._parts.clock()
-        held = frozenset(record.applied.minions if record.applied else ())
-        self._outcome = await asyncio.to_thread(read, self._report, record.merge_commit, record.merged_at, now, held)
+        self._outcome = await asyncio.to_thread(read, self._report, record, self._parts.clock())
 
     async def _body_of(self, look: Look) -> str:
         """The comment, made again only when something that it shows is another."""

@@ -2,6 +2,7 @@
 
 Called in a thread by `look`. A prediction is kept when the run of a minion ended well and changed no state that the
 preview did not name. A state that the preview names and that had nothing to change keeps it: the machine was as wanted.
+What another pull request foretold, whose merge came with the same revision, is told apart: it breaks nothing here.
 """
 
 from __future__ import annotations
@@ -13,15 +14,22 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from controller.pull_requests.records import kept_report
 from controller.schema.reports import ApplyOutcome, ChangeClass, ClassOutcome, MergeOutcome, PreviewReport
 from controller.store import RevisionRecord, RunRecord, StatusRow, Store
-from controller.store.pull_requests import AppliedHead
+from controller.store.pull_requests import AppliedHead, PullRecord
 
 _HOLE = re.compile("⟨[^⟩]*⟩")
 _GOOD = ("ok", "changed")
 _MOST_REVISIONS = 200
 _MOST_NAMED = 3
 _LONGEST_KEY = 120
+_MOST_TOGETHER = 10
+"""Pull requests merged together with one, whose reports are read."""
+_MOST_ASKED = 50
+"""Pull requests of which git is asked whether they were merged together with one."""
+_TOGETHER_SECONDS = 86_400.0
+"""Between the times at which two merges of one push were seen, at most."""
 
 Contains = Callable[[str, str], bool]
 """Whether a commit (first) has another one (second) in its history."""
@@ -29,10 +37,26 @@ Contains = Callable[[str, str], bool]
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What the run of one minion says of the preview; both texts empty: it is as the preview said."""
+    """What the run of one minion says of the preview; `failed` and `differs` empty: it is as the preview said."""
 
     failed: str = ""
     differs: str = ""
+    others: str = ""
+    """What pull requests foretold that were merged together with it."""
+    others_failed: bool = False
+    """Only states failed that those foretold, and this one did not."""
+
+
+@dataclass(frozen=True, slots=True)
+class MergedWith:
+    """A pull request whose merge came with the same revision."""
+
+    name: str
+    report: PreviewReport
+
+    def foretells(self, minion: str, key: str) -> bool:
+        """Whether its preview says that a state changes something on a minion."""
+        return any(minion in each.minions and _foretells(each, key) for each in self.report.classes)
 
 
 @dataclass(slots=True)
@@ -46,23 +70,28 @@ class Outcomes:
 
     store: Store
     contains: Contains
-    _verdicts: dict[tuple[str, str], Verdict] = field(default_factory=dict)
-    """By run and revision, so that a result is read once."""
+    _verdicts: dict[tuple[object, ...], Verdict] = field(default_factory=dict)
+    """By run, revision and what was foretold by whom, so that a result is read once."""
 
-    def outcome(
-        self, report: PreviewReport, commit: str, merged_at: float, now: float, held: Collection[str] = ()
-    ) -> MergeOutcome:
-        """What is known of the merge that made a commit. Times in seconds since the epoch.
+    def outcome(self, report: PreviewReport, record: PullRecord, now: float) -> MergeOutcome:
+        """What is known of a merge.
 
-        `held`: minions that had applied it before the merge, so that the merge need not run anything there.
+        Args:
+            report: what was foretold.
+            record: of the merged pull request.
+            now: seconds since the epoch.
         """
+        commit, merged_at = record.merge_commit, record.merged_at
+        # These had applied it before the merge, so that the merge need not run anything there.
+        held = frozenset(record.applied.minions if record.applied else ())
         revision = self._revision(commit, merged_at)
         if revision is None:
             waiting = tuple(ClassOutcome(id=each.id, waiting=each.minions) for each in report.classes)
             return MergeOutcome(commit=commit, at=now, classes=waiting, complete=not waiting)
         runs = self._runs(revision)
         done = self._unchanged(commit, merged_at, held)
-        classes = tuple(self._class(each, runs, revision.digest, done) for each in report.classes)
+        together = self._merged_with(record, revision)
+        classes = tuple(self._class(each, runs, revision.digest, done, together) for each in report.classes)
         complete = not any(each.waiting for each in classes)
         return MergeOutcome(commit=commit, revision=revision.label, at=now, classes=classes, complete=complete)
 
@@ -141,6 +170,32 @@ class Outcomes:
                 return revision
         return None
 
+    def _merged_with(self, record: PullRecord, revision: RevisionRecord) -> tuple[MergedWith, ...]:
+        """The other pull requests that a revision has and the one before it had not.
+
+        One that is open in our records was perhaps merged as well: its forge was not asked since.
+        """
+        newest = list(self.store.revisions.newest_of(_MOST_REVISIONS))
+        older = [place for place, each in enumerate(newest) if each.digest == revision.digest]
+        if not older or older[0] + 1 >= len(newest):
+            return ()
+        before = newest[older[0] + 1]
+        found: list[MergedWith] = []
+        for other in _candidates(record, self.store.pull_requests.all())[:_MOST_ASKED]:
+            commit = other.merge_commit or other.head
+            if len(found) == _MOST_TOGETHER or not self._has(revision, commit) or self._has(before, commit):
+                continue
+            report = kept_report(self.store, other)
+            if report is not None and report.head == other.head:
+                same = (other.forge, other.project) == (record.forge, record.project)
+                where = "" if same else f" of {other.project}"
+                found.append(MergedWith(f"pull request {other.number}{where}", report))
+        return tuple(found)
+
+    def _has(self, revision: RevisionRecord, commit: str) -> bool:
+        heads = {revision.commit, *(source.commit for source in revision.sources)}
+        return commit in heads or any(self.contains(head, commit) for head in heads)
+
     def _runs(self, revision: RevisionRecord) -> Mapping[str, RunRecord]:
         """The first finished run of each minion with the revision, or with a later one where it came first."""
         since = self.store.runs.finished_since(revision.first_seen, ("apply", "remediate"))
@@ -151,8 +206,15 @@ class Outcomes:
         return found
 
     def _class(
-        self, of: ChangeClass, runs: Mapping[str, RunRecord], revision: str, done: Collection[str]
+        self,
+        of: ChangeClass,
+        runs: Mapping[str, RunRecord],
+        revision: str,
+        done: Collection[str],
+        together: Sequence[MergedWith] = (),
     ) -> ClassOutcome:
+        others: dict[str, str] = {}
+        others_failed: list[str] = []
         applied: list[str] = []
         failed: dict[str, str] = {}
         differs: dict[str, str] = {}
@@ -161,7 +223,10 @@ class Outcomes:
             if run is None:
                 applied += [minion] if minion in done else []
                 continue
-            verdict = self._verdict(of, run, revision)
+            verdict = self._verdict(of, run, revision, together)
+            if verdict.others:
+                others[minion] = verdict.others
+            others_failed += [minion] if verdict.others_failed else []
             if verdict.failed:
                 failed[minion] = verdict.failed
             elif verdict.differs:
@@ -169,17 +234,50 @@ class Outcomes:
             else:
                 applied.append(minion)
         waiting = tuple(each for each in of.minions if each not in runs and each not in done)
-        return ClassOutcome(id=of.id, applied=tuple(applied), failed=failed, differs=differs, waiting=waiting)
+        return ClassOutcome(
+            id=of.id,
+            applied=tuple(applied),
+            failed=failed,
+            differs=differs,
+            waiting=waiting,
+            others=others,
+            others_failed=tuple(others_failed),
+        )
 
-    def _verdict(self, of: ChangeClass, run: RunRecord, revision: str) -> Verdict:
-        key = run.run_id, revision
+    def _verdict(self, of: ChangeClass, run: RunRecord, revision: str, together: Sequence[MergedWith]) -> Verdict:
+        foretold = tuple((each.action, each.key) for each in of.resources)
+        key = run.run_id, revision, foretold, tuple((each.name, each.report.head) for each in together)
         if key not in self._verdicts:
             result = self.store.runs.result(run.run_id) or {}
-            self._verdicts[key] = verdict_of(of, run, result.get("states") or {}, revision)
+            self._verdicts[key] = verdict_of(of, run, result.get("states") or {}, revision, together)
         return self._verdicts[key]
 
 
-def verdict_of(of: ChangeClass, run: RunRecord, states: Mapping[str, Mapping[str, Any]], revision: str) -> Verdict:
+def _candidates(record: PullRecord, records: Iterable[PullRecord]) -> list[PullRecord]:
+    """Those that may have been merged together with one, the nearest in time first."""
+    own = record.forge, record.project, record.number
+
+    def apart(other: PullRecord) -> float:
+        return abs(other.merged_at - record.merged_at) if other.state == "merged" else _TOGETHER_SECONDS
+
+    found = [
+        each
+        for each in records
+        if (each.forge, each.project, each.number) != own
+        and each.state != "closed"
+        and each.previewed is not None
+        and apart(each) <= _TOGETHER_SECONDS
+    ]
+    return sorted(found, key=apart)
+
+
+def verdict_of(
+    of: ChangeClass,
+    run: RunRecord,
+    states: Mapping[str, Mapping[str, Any]],
+    revision: str,
+    together: Sequence[MergedWith] = (),
+) -> Verdict:
     """What a finished run of a minion of a class says of the preview.
 
     Args:
@@ -187,21 +285,45 @@ def verdict_of(of: ChangeClass, run: RunRecord, states: Mapping[str, Mapping[str
         run: of the minion.
         states: its results by the keys of states.
         revision: digest of the previewed one; the run may be of a later one, of which the preview said nothing.
+        together: pull requests that were merged together with it.
     """
+    exact = run.revision == revision and run.keys is not None
+    together = together if exact else ()
+    changed = [key for key, entry in states.items() if entry.get("changes")]
+    bad = [key for key, entry in states.items() if entry.get("result") is False]
+    told = {key: [each.name for each in together if each.foretells(run.minion, key)] for key in (*changed, *bad)}
+    own = {key for key in told if _foretells(of, key)}
+    others = _told_by_others(told, own)
     if run.outcome not in _GOOD:
-        bad = [key for key, entry in states.items() if entry.get("result") is False]
-        return Verdict(failed=_named(bad) or run.outcome or "no result")
-    if run.revision != revision or run.keys is None:
+        failed = _named(bad) or run.outcome or "no result"
+        theirs = bool(bad) and all(told[key] and key not in own for key in bad)
+        return Verdict(failed=failed, others=others, others_failed=theirs)
+    if not exact:
         return Verdict()  # it also did what others pushed, or what the machine lacked
-    patterns = [_HOLE.split(each.key) for each in of.resources if each.action != "removed"]
-    changed = (key for key, entry in states.items() if entry.get("changes"))
-    return Verdict(differs=_named([key for key in changed if not any(_fits(key, each) for each in patterns)]))
+    return Verdict(differs=_named([key for key in changed if key not in own and not told[key]]), others=others)
+
+
+def _told_by_others(told: Mapping[str, Sequence[str]], own: Collection[str]) -> str:
+    """Which states others foretold: `motd (file.managed) foretold by pull request 9`."""
+    groups: dict[tuple[str, ...], list[str]] = {}
+    for key, names in told.items():
+        if names:
+            groups.setdefault(("this one", *names) if key in own else tuple(names), []).append(key)
+    return "; ".join(f"{_named(keys)} foretold by {' and '.join(names)}" for names, keys in groups.items())
+
+
+def _foretells(of: ChangeClass, key: str) -> bool:
+    return any(_fits(key, _HOLE.split(each.key)) for each in of.resources if each.action != "removed")
 
 
 def predictions(outcome: MergeOutcome) -> tuple[int, int]:
-    """How many minions did what the preview said, and how many did not."""
+    """How many minions did what the preview said, and how many did not.
+
+    Where only that failed which another pull request foretold, nothing is known of this one: it counts as neither.
+    """
     kept = sum(len(each.applied) for each in outcome.classes)
-    return kept, sum(len(each.failed) + len(each.differs) for each in outcome.classes)
+    failed = sum(len(each.failed) - len(each.others_failed) for each in outcome.classes)
+    return kept, failed + sum(len(each.differs) for each in outcome.classes)
 
 
 def _fits(key: str, parts: Sequence[str]) -> bool:

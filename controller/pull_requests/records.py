@@ -76,11 +76,13 @@ class Records:
         """The report that is kept of a pull request; None when there is none, or another version made it."""
         if record.previewed is None:
             return None
-        return await asyncio.to_thread(self._report, PullKey(record.forge, record.project, record.number))
+        return await asyncio.to_thread(kept_report, self.store, record)
 
-    def _report(self, key: PullKey) -> PreviewReport | None:
-        packed = self.store.pull_requests.report(*key)
-        try:
-            return None if packed is None else msgspec.json.decode(packed, type=PreviewReport)
-        except msgspec.ValidationError:
-            return None
+
+def kept_report(store: Store, record: PullRecord) -> PreviewReport | None:
+    """The report that is kept of a pull request; None when there is none, or another version made it."""
+    packed = store.pull_requests.report(record.forge, record.project, record.number)
+    try:
+        return None if packed is None else msgspec.json.decode(packed, type=PreviewReport)
+    except msgspec.ValidationError:
+        return None

@@ -40,5 +40,6 @@ def _table(report: PreviewReport, classes: Sequence[ClassOutcome]) -> list[Repor
         rows.append(((str(places.get(each.id, "?")),), *((number(len(some)),) for some in counts_of)))
         odd += [(Quoted(minion, 100), ": failed: ", Quoted(text, 300)) for minion, text in each.failed.items()]
         odd += [(Quoted(minion, 100), ": differs: ", Quoted(text, 300)) for minion, text in each.differs.items()]
+        odd += [(Quoted(minion, 100), ": merged together: ", Quoted(text, 300)) for minion, text in each.others.items()]
     table = Table(("change", "as previewed", "otherwise", "failed", "waiting"), tuple(rows[:20]))
     return [table, *([Bullets((*odd[:TOP], *more(len(odd) - TOP, "minion")))] if odd else [])]

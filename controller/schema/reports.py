@@ -251,6 +251,10 @@ class ClassOutcome(ApiStruct, frozen=True, kw_only=True):
     """Minions whose run failed: the summary of the run."""
     waiting: tuple[str, ...] = ()
     """Without a finished run yet."""
+    others: dict[str, str] = msgspec.field(default_factory=dict)
+    """Minions of the lists before whose run also did what a pull request foretold that was merged together with it."""
+    others_failed: tuple[str, ...] = ()
+    """Those of `failed` where only states failed that such a pull request foretold, and this one did not."""
 
 
 class MergeOutcome(ApiStruct, frozen=True, kw_only=True):
