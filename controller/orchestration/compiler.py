@@ -14,10 +14,6 @@ from controller.compilation.compile_pool import CompilePool
 from controller.config.sections import PortOptions
 from controller.reconcile.live import LiveRevision
 from controller.runners.errors import ControllerCallFailed
-from highstate.compile.compiler import lowstate_of
-from highstate.compile.declare import read_states
-from highstate.compile.high import High
-from highstate.compile.positions import SourceFile, SourceLocation
 from highstate.compile_options import CompileOptions
 from highstate.types import Minion
 
@@ -68,6 +64,12 @@ class OrchestrationCompiler:
 
     def low_of(self, data: Mapping[str, Any]) -> tuple[Sequence[Mapping[str, Any]], Sequence[str]]:
         """Low chunks of high data, and errors."""
+        # Several MiB of a process that is always there, for what is hardly ever called.
+        from highstate.compile.compiler import lowstate_of
+        from highstate.compile.declare import read_states
+        from highstate.compile.high import High
+        from highstate.compile.positions import SourceFile, SourceLocation
+
         high = High()
         place = SourceLocation(SourceFile(file="data", sls="data", saltenv="base"), ())
         high.bodies.update(read_states(high, dict(data), place))

@@ -14,10 +14,9 @@ from controller.orchestration.steps.step import StepContext, StepFailed, StepFun
 from controller.runners.errors import ControllerCallFailed
 from controller.schema.errors import ServiceError
 from highstate.files import MemoryFiles
-from highstate.run.ports import Prepared
+from highstate.run.ports import Executor, Prepared
 from highstate.types import Chunk, StateResult, Value
 from minion.arguments import BadValues, spec_of
-from minion.engine.engine import StateEngine
 from minion.machine.machine import LocalMachine
 from minion.machine.read_only import ReadOnly
 from options.near_names import did_you_mean
@@ -65,9 +64,11 @@ class StepExecutor:
     """Set when the controller stops."""
     jids: dict[str, str] = field(default_factory=dict)
     """Key -> job of a step."""
-    engine: StateEngine = field(init=False)
+    engine: Executor = field(init=False)
 
     def __post_init__(self) -> None:
+        from minion.engine.engine import StateEngine  # with Jinja: not in the memory of a controller that needs none
+
         self.engine = StateEngine(ReadOnly(LocalMachine(sources_port=MemoryFiles({}))), test=self.test)
 
     def plan(self, chunk: Chunk, arguments: Mapping[str, Value], *, watched: bool) -> Prepared | None:

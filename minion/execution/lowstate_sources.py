@@ -100,21 +100,18 @@ class HeldCompiler:
         return self._refused(f"pillar= needs the controller: {found}") if isinstance(found, str) else found
 
     def sls(self, names: Sequence[str], saltenv: str, pillar_override: Mapping[str, Any] | None) -> Compiled:
-        """Some SLS, as the controller compiles them now.
-
-        Without an answer of it, the chunks of the document that come from them.
-        """
+        """Some SLS: what the document has of them, without asking anybody; others as the controller compiles them."""
         given = dict(pillar_override or {})
+        chunks = self.desired.chunks
+        known = {(chunk.saltenv, chunk.sls) for chunk in chunks.values()}
+        if not given and known.issuperset((saltenv, name) for name in names):
+            return self._compiled(self.desired, [key for key, chunk in chunks.items() if chunk.sls in names])
         found = self._asked(GetStates(request=0, mods=tuple(names), saltenv=saltenv, pillar=given))
         if not isinstance(found, str):
             return found
-        known = {chunk.sls for chunk in self.desired.chunks.values()}
-        if given or not known.issuperset(names):
-            there = ", ".join(sorted(known)) or "none"
-            what = f"{', '.join(names)} cannot be compiled now: {found}"
-            return self._refused(f"{what}. Without pillar=, SLS of the highstate can be run: {there}")
-        chunks = self.desired.chunks
-        return self._compiled(self.desired, [key for key, chunk in chunks.items() if chunk.sls in names])
+        there = ", ".join(sorted({sls for _, sls in known})) or "none"
+        what = f"{', '.join(names)} cannot be compiled now: {found}"
+        return self._refused(f"{what}. Without pillar=, SLS of the highstate can be run: {there}")
 
     def around(self, chunks: Sequence[Chunk]) -> Sequence[Chunk]:
         """The whole document where these are of it."""

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, TypeAlias
 
-from minion.returners import elasticsearch, messages, redis
 from minion.returners.errors import UnknownReturner
-from minion.returners.postgres import Postgres
 from options.near_names import did_you_mean
 
 Opts: TypeAlias = Mapping[str, Any]
@@ -34,7 +33,16 @@ class BuiltInReturner:
     job_cache: JobCache | None = None
 
 
+def _elasticsearch() -> BuiltInReturner:
+    from minion.returners import elasticsearch
+
+    cache = JobCache(save_load=elasticsearch.save_load, get_load=elasticsearch.get_load, get_jid=elasticsearch.get_jid)
+    return BuiltInReturner(returner=elasticsearch.returner, event_return=elasticsearch.event_return, job_cache=cache)
+
+
 def _postgres(prefix: str) -> BuiltInReturner:
+    from minion.returners.postgres import Postgres
+
     database = Postgres(prefix)
     cache = JobCache(
         save_load=database.save_load,
@@ -45,27 +53,48 @@ def _postgres(prefix: str) -> BuiltInReturner:
     return BuiltInReturner(returner=database.returner, event_return=database.event_return, job_cache=cache)
 
 
-BUILT_IN: Mapping[str, BuiltInReturner] = {
-    "elasticsearch": BuiltInReturner(
-        returner=elasticsearch.returner,
-        event_return=elasticsearch.event_return,
-        job_cache=JobCache(
-            save_load=elasticsearch.save_load, get_load=elasticsearch.get_load, get_jid=elasticsearch.get_jid
-        ),
-    ),
-    "pgjsonb": _postgres("returner.pgjsonb"),
-    "postgres": _postgres("returner.postgres"),
-    "redis": BuiltInReturner(
-        returner=redis.returner,
-        job_cache=JobCache(
-            save_load=redis.save_load, get_load=redis.get_load, get_jid=redis.get_jid, get_jids=redis.get_jids
-        ),
-    ),
-    "slack_webhook": BuiltInReturner(returner=messages.slack_webhook),
-    "smtp": BuiltInReturner(returner=messages.smtp),
-    "syslog": BuiltInReturner(returner=messages.syslog, event_return=messages.syslog_events),
-    "webhook": BuiltInReturner(returner=messages.webhook, event_return=messages.webhook_events),
+def _redis() -> BuiltInReturner:
+    from minion.returners import redis
+
+    cache = JobCache(save_load=redis.save_load, get_load=redis.get_load, get_jid=redis.get_jid, get_jids=redis.get_jids)
+    return BuiltInReturner(returner=redis.returner, job_cache=cache)
+
+
+def _message(name: str) -> BuiltInReturner:
+    from minion.returners import messages
+
+    return {
+        "slack_webhook": BuiltInReturner(returner=messages.slack_webhook),
+        "smtp": BuiltInReturner(returner=messages.smtp),
+        "syslog": BuiltInReturner(returner=messages.syslog, event_return=messages.syslog_events),
+        "webhook": BuiltInReturner(returner=messages.webhook, event_return=messages.webhook_events),
+    }[name]
+
+
+_MAKERS: Mapping[str, Callable[[], BuiltInReturner]] = {
+    "elasticsearch": _elasticsearch,
+    "pgjsonb": partial(_postgres, "returner.pgjsonb"),
+    "postgres": partial(_postgres, "returner.postgres"),
+    "redis": _redis,
+    **{name: partial(_message, name) for name in ("slack_webhook", "smtp", "syslog", "webhook")},
 }
+"""An idle agent knows their names; what they import (HTTP, TLS, mail) is in the memory of who uses one."""
+
+
+class _Returners(Mapping[str, BuiltInReturner]):
+    """By name, made when they are asked for."""
+
+    def __getitem__(self, name: str) -> BuiltInReturner:
+        return _MAKERS[name]()
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(_MAKERS)
+
+    def __len__(self) -> int:
+        return len(_MAKERS)
+
+
+BUILT_IN: Mapping[str, BuiltInReturner] = _Returners()
 
 
 def built_in(name: str) -> BuiltInReturner:

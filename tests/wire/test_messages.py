@@ -35,6 +35,8 @@ def _example(kind: type[msgspec.Struct]) -> msgspec.Struct:
         "Whole": 3,
         "MessageSeconds": 1.5,
         "Annotated[tuple[Name, ...], Meta(max_length=10000)]": ("a", "b"),
+        "Annotated[tuple[Name, ...], Meta(max_length=100)]": ("a", "b"),
+        "Annotated[tuple[PathText, ...], Meta(max_length=1000)]": ("a", "b"),
         "Annotated[tuple[ChunkKey, ...], Meta(max_length=1000)]": ("a", "b"),
         "Annotated[tuple[PathText, ...], Meta(max_length=100)]": ("a", "b"),
         "Annotated[tuple[tuple[PathText, dict[str, Any]], ...], Meta(max_length=MOST_RUN_EVENTS)]": (
