@@ -69,7 +69,7 @@ class StateQueue:
             yield
             return
         with contextlib.ExitStack() as held:
-            held.callback(self._register(queue or self._begun, concurrent))
+            held.callback(self._register(True if self._begun else queue, concurrent))
             if not concurrent:
                 lock = take_lock(self._cachedir / RUN_LOCK, wait=True)
                 assert lock is not None  # noqa: S101  (it was waited for)
