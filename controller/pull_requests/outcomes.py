@@ -12,6 +12,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from cachetools import LRUCache
 from msgspec.structs import replace
 
 from controller.pull_requests.records import kept_report
@@ -22,6 +23,7 @@ from controller.store.pull_requests import AppliedHead, PullRecord
 _HOLE = re.compile("⟨[^⟩]*⟩")
 _GOOD = ("ok", "changed")
 _MOST_REVISIONS = 200
+_MOST_VERDICTS = 10_000
 _MOST_NAMED = 3
 _LONGEST_KEY = 120
 _MOST_TOGETHER = 10
@@ -70,7 +72,7 @@ class Outcomes:
 
     store: Store
     contains: Contains
-    _verdicts: dict[tuple[object, ...], Verdict] = field(default_factory=dict)
+    _verdicts: LRUCache[tuple[object, ...], Verdict] = field(default_factory=lambda: LRUCache(_MOST_VERDICTS))
     """By run, revision and what was foretold by whom, so that a result is read once."""
 
     def outcome(self, report: PreviewReport, record: PullRecord, now: float) -> MergeOutcome:
@@ -94,10 +96,6 @@ class Outcomes:
         classes = tuple(self._class(each, runs, revision.digest, done, together) for each in report.classes)
         complete = not any(each.waiting for each in classes)
         return MergeOutcome(commit=commit, revision=revision.label, at=now, classes=classes, complete=complete)
-
-    def forget(self) -> None:
-        """Drop what was remembered of runs."""
-        self._verdicts.clear()
 
     def applied(self, report: PreviewReport | None, applied: AppliedHead) -> ApplyOutcome:
         """What became of a head that was applied before its merge.

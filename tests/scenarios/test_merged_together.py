@@ -28,5 +28,6 @@ def test_two_merged_together(make_rig, forge):
         scene.forge.model.merge(pull, commit, method="merge")
     scene.rig.wait_applied(commits[1][:8])
     for pull, other in ((one, two), (two, one)):
-        scene.wait_comment(pull, "After the merge of", "| 1 | 1 | 0 | 0 | 0 |", f"foretold by pull request {other.number}")
+        told = f"foretold by pull request {other.number}"
+        scene.wait_comment(pull, "After the merge of", "| 1 | 1 | 0 | 0 | 0 |", told)
     scene.rig.wait("predictions", lambda: scene.metric('saltern_predictions_total{result="kept"}') == 2)
