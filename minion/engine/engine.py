@@ -54,6 +54,10 @@ class UserStates(Protocol):
         """What the function returns; never raises."""
 
 
+Instead = Callable[[Chunk, Mapping[str, Value], bool, StateResult], StateResult]
+"""Given a state, its arguments, whether it is watched and its prediction; what is said in its place, or the same."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _UserWork:
     """A function of a user module that is to be called."""
@@ -128,11 +132,17 @@ class StateEngine:
         self._functions = functions
         self._test = test
         self._drift = drift
+        self._instead: Instead = lambda chunk, arguments, watched, predicted: predicted
 
-    def checking(self) -> StateEngine:
-        """An engine that looks for drift on the machine as the states of this one would have left it."""
+    def checking(self, instead: Instead) -> StateEngine:
+        """An engine that looks for drift on the machine as the states of this one would have left it.
+
+        Args:
+            instead: asked of each state that would act, before the states after it see what it would have done; where
+                it says that nothing is to be done, they see nothing of it.
+        """
         other = copy.copy(self)
-        other._drift = True
+        other._drift, other._instead = True, instead
         return other
 
     def _known_functions(self, functions: ConditionFunctions | None) -> KnownFunctions:
@@ -213,10 +223,11 @@ class StateEngine:
                 return self._tree_state(chunk, arguments, watched)
             return self._planned(chunk, function, arguments, watched, doubts)
         except (ConditionUnknown, ContentUnknown) as unknown:
-            if self._foreseen is not None:
+            result = StateResult(name=chunk.name, result=None, comment=f"{_NOT_KNOWN}: {unknown}")
+            result = self._instead(chunk, arguments, watched, result)
+            if self._foreseen is not None and result.result is not True:
                 self._to_come.add((chunk.state, chunk.name))
                 self._foreseen.brought.append(brings_anything(self._foreseen, chunk))
-            result = StateResult(name=chunk.name, result=None, comment=f"{_NOT_KNOWN}: {unknown}")
             return Prepared(chunk=chunk, predicted=result)
         except (UnknownState, StateFailed, BadValues) as error:
             return Prepared(chunk=chunk, predicted=failed_result(chunk, str(error), getattr(error, "changes", None)))
@@ -360,6 +371,10 @@ class StateEngine:
             warnings=warnings,
             skip_req=plan.skip_req,
         )
+        instead = self._instead(chunk, arguments, watched, result)
+        if instead is not result and instead.result is True:
+            return Prepared(chunk=chunk, predicted=instead)
+        result = instead
         if self._foreseen is not None and plan.test_result is not False:
             self._to_come.add((chunk.state, chunk.name))
             failed = self._foretold(

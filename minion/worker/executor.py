@@ -95,7 +95,7 @@ def run_chunks(
     if isinstance(request, Preview) and request.check:
         live = _live(job)
         drift = _drift_engine(job, controller, events, live)
-        checking = LiveWhereUnread(engine.checking(), drift, desired, live, wanted)
+        checking = engine.checking(LiveWhereUnread(drift, desired, live, wanted))
         found = _found_after(job, desired, AttributedStates(checking, events), hooks)
     if stop.suspended():
         raise AgentGone  # the next worker goes on from the journal

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from highstate.desired import Desired
-from highstate.run.ports import Executor, Prepared
+from highstate.run.ports import Executor
 from highstate.types import Chunk, StateResult, Value
 from minion.worker.preview_sandbox import UNREAD
 
@@ -19,43 +19,35 @@ DIFFERS = "It differs on the machine from what the live state makes"
 
 
 class LiveWhereUnread:
-    """An `Executor` that only plans: in the place of states that a preview does not read, the live ones.
+    """What is said of states that a preview does not read: what the live ones are; see `StateEngine.checking`.
 
     Args:
-        foretold: plans on the machine as the foretold run leaves it.
         live: plans on the machine as it is.
         desired: the document of the preview.
         held: the document that the minion holds.
         ran: keys of the foretold run.
     """
 
-    def __init__(
-        self, foretold: Executor, live: Executor, desired: Desired, held: Desired, ran: Collection[str]
-    ) -> None:
-        self._foretold, self._live = foretold, live
+    def __init__(self, live: Executor, desired: Desired, held: Desired, ran: Collection[str]) -> None:
+        self._live = live
         self._same = {
             chunk.tag: other
             for key, chunk in desired.chunks.items()
             if key not in ran and (other := held.chunks.get(key)) is not None and _same(chunk, other)
         }
 
-    def plan(self, chunk: Chunk, arguments: Mapping[str, Value], *, watched: bool) -> Prepared | None:
+    def __call__(
+        self, chunk: Chunk, arguments: Mapping[str, Value], watched: bool, predicted: StateResult
+    ) -> StateResult:
         """What the check would find."""
-        prepared = self._foretold.plan(chunk, arguments, watched=watched)
-        if prepared is None or chunk.tag not in self._same or not _is_unread(prepared.predicted):
-            return prepared
+        if chunk.tag not in self._same or not _is_unread(predicted):
+            return predicted
         now = self._live.plan(self._same[chunk.tag], arguments, watched=watched)
         if now is None or now.predicted.result is False:
-            return prepared
-        name = chunk.name
+            return predicted
         if now.predicted.result is True:
-            return Prepared(chunk=chunk, predicted=StateResult(name=name, result=True))
-        told = StateResult(name=name, result=None, comment=DIFFERS, changes={"content": "is put right"})
-        return Prepared(chunk=chunk, predicted=told)
-
-    def act(self, prepared: Prepared) -> StateResult:
-        """As the one that plans does; nothing is done on a machine."""
-        return self._foretold.act(prepared)
+            return StateResult(name=chunk.name, result=True)
+        return StateResult(name=chunk.name, result=None, comment=DIFFERS, changes={"content": "is put right"})
 
 
 def _same(chunk: Chunk, live: Chunk) -> bool:

@@ -177,6 +177,24 @@ def test_a_preview_tells_what_the_check_after_the_push_would_find(execute, desir
     assert list(tmp_path.glob("made")) == []
 
 
+def test_what_is_not_read_and_is_as_it_shall_be_changes_nothing_for_the_states_after_it(
+    execute, desired_state, settings, tmp_path
+):
+    (tmp_path / "sometimes").write_text("x\n")
+    (tmp_path / "sometimes").chmod(0o644)
+    (tmp_path / "hard").hardlink_to(tmp_path / "sometimes")
+    live = desired_state(
+        ("file", "managed", f"{tmp_path}/made", {"contents": "by the push"}),
+        ("file", "managed", f"{tmp_path}/sometimes", {"contents": "x", "unless": "false"}),
+        ("file", "hardlink", f"{tmp_path}/hard", {"target": f"{tmp_path}/sometimes", "force": True}),
+    )
+    document = live.as_document()
+    more = {"base": "", "digest": patch.digest(document), "patch": patch.diff(None, document)}
+    DesiredState(settings.cachedir).accept(DesiredUpdate(generation=1, **more))
+    request = Preview(run_id="p1", check=True, keys=(next(iter(live.chunks)),), **more)
+    assert execute(request, live).value == {}
+
+
 def test_a_call_gives_its_value_and_its_events_are_on_disk(call, settings):
     assert call("grains.get", "os")[0] == "X"
     assert call("event.send", "a/b", {"c": 1}) == (True, "")
