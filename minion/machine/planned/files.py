@@ -55,7 +55,8 @@ class _Node:
     """Kind and permissions, as of lstat."""
     uid: int
     gid: int
-    number: int
+    inode: tuple[int, int]
+    """As of `FileStat`; what a run would make has numbers of a device that there is not."""
     owner: str = ""
     owning_group: str = ""
     data: bytes | None = None
@@ -316,7 +317,7 @@ class PlannedFiles:
 
     def _node(self, mode: int) -> _Node:
         now = time.time()
-        return _Node(mode=mode, uid=os.geteuid(), gid=os.getegid(), number=next(self._numbers), times=(now, now))
+        return _Node(mode=mode, uid=os.geteuid(), gid=os.getegid(), inode=(0, next(self._numbers)), times=(now, now))
 
     def _file(self, found: FileStat | None, mode: str | None) -> _Node:
         """A file that takes the place of another, whose owner and mode it keeps, as the machine replaces files."""
@@ -337,6 +338,7 @@ class PlannedFiles:
             raise FileNotFoundError(2, "No such file or directory", path)
         return replace(
             self._node(found.found.st_mode),
+            inode=found.inode,
             uid=found.uid,
             gid=found.gid,
             original=place,
@@ -362,6 +364,7 @@ def _names(found: FileStat) -> tuple[str, str]:
 
 def _stat_of(node: _Node) -> PlannedStat:
     atime, mtime = node.times
-    numbers = (node.mode, node.number, 0, 1, node.uid, node.gid, node.size, int(atime), int(mtime), int(mtime))
+    device, number = node.inode
+    numbers = (node.mode, number, device, 1, node.uid, node.gid, node.size, int(atime), int(mtime), int(mtime))
     more = {"st_atime": atime, "st_mtime": mtime, "st_ctime": mtime, "st_rdev": node.device}
     return PlannedStat(os.stat_result(numbers, more), node.target, node.owner, node.owning_group)

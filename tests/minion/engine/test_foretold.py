@@ -59,6 +59,10 @@ PAIRS: dict[str, list[Low]] = {
         ("file.append", "{top}/b", {"text": ["three"]}),
     ],
     "hardlink": [FILE, ("file.hardlink", "{top}/b", {"target": "{top}/new/a"})],
+    "another mode of a linked file": [
+        ("file.managed", "{top}/old/a", {"contents": "old", "mode": "0600"}),
+        ("file.hardlink", "{top}/old/hard", {"target": "{top}/old/a", "force": True}),
+    ],
     "rename": [FILE, ("file.rename", "{top}/b", {"source": "{top}/new/a"})],
     "renamed and edited": [
         FILE,
@@ -192,6 +196,7 @@ def listing(top: Path) -> list[tuple[str, int, int, str]]:
 def test_what_is_foretold_is_what_is_done(tmp_path: Path, name: str) -> None:
     (tmp_path / "old").mkdir()
     (tmp_path / "old/a").write_text("old\n")
+    (tmp_path / "old/hard").hardlink_to(tmp_path / "old/a")
     before = listing(tmp_path)
     foretold = runs(tmp_path, PAIRS[name], test=True)
     assert listing(tmp_path) == before, "a test run touches nothing"
