@@ -159,7 +159,9 @@ def _preview_engine(job: WorkerRequest, context: Context, desired: Desired) -> S
     seen = looking_at(planned, context, planned.over(context.machine))
     functions = PreviewFunctions(functions=Modules(seen), known=known)
     states = PreviewStates(_tree_states(context, desired))
-    return StateEngine(machine, functions, test=True, user_states=states, planned=planned)
+    return StateEngine(
+        machine, functions, test=True, backup_dir=context.backup_dir, user_states=states, planned=planned
+    )
 
 
 def _tree_states(context: Context, desired: Desired) -> frozenset[str]:

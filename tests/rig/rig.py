@@ -320,9 +320,9 @@ class Rig:
         found: list[dict[str, Any]] = self.ask("/remotes")
         return found
 
-    def history(self, minion: str | None = None) -> list[dict[str, Any]]:
+    def history(self, minion: str | None = None, *, limit: int = 1000) -> list[dict[str, Any]]:
         """Runs, newest first."""
-        found: list[dict[str, Any]] = self.ask("/history", limit=1000, **({"minion": minion} if minion else {}))
+        found: list[dict[str, Any]] = self.ask("/history", limit=limit, **({"minion": minion} if minion else {}))
         return found
 
     def wait_applied(self, commit: str, minions: Sequence[str] | None = None, *, patience: float = PATIENCE) -> None:

@@ -8,8 +8,9 @@ import shutil
 import tempfile
 from pathlib import Path
 
+from tools.predictions.edits import edit
 from tools.predictions.journey import Journeys
-from tools.predictions.site import edit, new_site
+from tools.predictions.site import new_site
 from tools.predictions.verdict import Verdict
 
 

@@ -27,6 +27,8 @@ class Block:
     """A key of `options.OPTIONS`: a condition or another argument that every state takes."""
     asked: str = ""
     """The block of whose file the condition asks."""
+    only_if: str = ""
+    """An expression of templates; without it the state is not there."""
 
     @property
     def path(self) -> str:
@@ -99,3 +101,32 @@ def of_test(fun: str, *arguments: str, plain: bool = True) -> Kind:
         arguments=lambda block: [f"name: {block.id}-{block.number}", *arguments],
         plain=plain,
     )
+
+
+_GROUPS = ("adm", "games", "mail")
+
+
+def of_machine(module: str, fun: str, *lines: str, plain: bool = True) -> Kind:
+    """A kind that changes what a machine has one of.
+
+    Args:
+        module: of the state.
+        fun: of the state.
+        lines: arguments. `%d` stands for the number of the block, `%s` for its last digit, `%i` for its id, `%w` for a
+            group that there is.
+        plain: see `Kind`.
+    """
+
+    def arguments(block: Block) -> list[str]:
+        given = {
+            "%d": str(block.number),
+            "%s": str(block.number % 10),
+            "%i": block.id,
+            "%w": _GROUPS[block.number % len(_GROUPS)],
+        }
+        found = list(lines)
+        for name, value in given.items():
+            found = [line.replace(name, value) for line in found]
+        return found
+
+    return Kind(module=module, fun=fun, arguments=arguments, needs="machine", plain=plain)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import copy
-import hashlib
 import os
 import random
+import shutil
 import stat
 import time
 from collections.abc import Iterator, Mapping
@@ -15,6 +15,9 @@ from typing import Any
 
 from rig import Rig
 
+from controller.cli.client import Client
+from controller.schema.requests import TargetQuestion
+from controller.schema.targets import TargetExpression
 from tools.predictions.machines import MachineRig
 from tools.predictions.prediction import Prediction, predict
 from tools.predictions.site import MINIONS, Site
@@ -23,7 +26,9 @@ from tools.predictions.verdict import Difference, Outcome, Verdict, compare, ver
 SETTLE_SECONDS = 0.4
 """That nothing new may begin before a merge counts as done."""
 FOUND_SECONDS = 3.0
-"""The same where a check has found something, which is known drift or will be applied."""
+"""The same where a check has found what none before it has: that will be applied."""
+RUNS = 100
+"""That are looked at: more than come of an edit."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,6 +56,8 @@ class Journeys:
     away: set[str] = field(default_factory=set)
     """Minions that are not running."""
     paused: set[str] = field(default_factory=set)
+    found: dict[str, frozenset[str]] = field(default_factory=dict)
+    """Id of a check -> states that it found to have something to do."""
 
     @classmethod
     def begin(cls, folder: Path, site: Site) -> Journeys:
@@ -82,7 +89,9 @@ class Journeys:
 
     def _failing(self) -> set[str]:
         """Ids of the states that failed in the newest runs."""
-        newest = {run["minion"]: run["run_id"] for run in reversed(self.rig.history()) if run["kind"] == "apply"}
+        newest = {
+            run["minion"]: run["run_id"] for run in reversed(self.rig.history(limit=RUNS)) if run["kind"] == "apply"
+        }
         results = [self.rig.ask("/run", id=run_id)["states"] for run_id in newest.values()]
         return {
             state["__id__"].removeprefix("listener_")
@@ -162,20 +171,47 @@ class Journeys:
         if not files:
             return ""
         path = draw.choice(files)
-        match draw.randrange(3):
+        match draw.randrange(7):
             case 0:
                 path.unlink()
             case 1:
-                path.write_text("changed by hand\n")
-            case _:
                 path.chmod(0o600)
+            case 2:
+                path.with_name(f"{path.name}-by-hand").write_text("new\n")
+            case 3:
+                path.unlink()
+                path.symlink_to("nowhere")
+            case 4 if path.parent != self.rig.root(minion):
+                shutil.rmtree(path.parent)
+            case 5 if isinstance(self.rig, MachineRig):
+                path = draw.choice(sorted(self.rig.etc(minion).glob("predicted-*")) or [self.rig.etc(minion) / "hosts"])
+                path.write_text("127.0.0.1 localhost\n") if path.name == "hosts" else path.unlink()
+            case _:
+                path.write_text("changed by hand\n")
         return f"by hand {path.name} on {minion}"
+
+    def restart(self, name: str) -> str:
+        """End the controller or an agent, and start it."""
+        self.rig.stop(name)
+        if name == "controller":
+            self.rig.start_controller()
+        else:
+            self.rig.wait(f"{name} to be gone", lambda: not self.rig.status()[name]["connected"])
+            self.rig.start_minion(name)
+        here = MINIONS.keys() - self.away
+        self.rig.wait("all to be back", lambda: all(self.rig.status()[each]["connected"] for each in here))
+        return f"{name} is restarted"
 
     def pause(self, minion: str) -> str:
         """Pause a minion."""
-        self.rig.saltern("pause", minion)
+        self._tell("/pause", minion)
         self.paused.add(minion)
         return f"{minion} is paused"
+
+    def _tell(self, path: str, minion: str) -> None:
+        question = TargetQuestion(target=TargetExpression(kind="glob", expression=minion))
+        with Client(self.rig.config) as client:
+            client.post(path, question, tuple[str, ...])
 
     def stop(self, minion: str) -> str:
         """End an agent."""
@@ -191,7 +227,7 @@ class Journeys:
         if self.away:
             self.rig.wait("all to be back", lambda: all(each["connected"] for each in self.rig.status().values()))
         for minion in self.paused:
-            self.rig.saltern("resume", minion)
+            self._tell("/resume", minion)
         self.away.clear()
         self.paused.clear()
         if "manual" in (self.rig.work / "states/saltern.yaml").read_text():
@@ -212,12 +248,12 @@ class Journeys:
 
     def merge(self, traces: tuple[str, ...]) -> Outcome:
         """Push to main, and wait until nothing more comes of it."""
-        known = {run["run_id"] for run in self.rig.history()}
+        known = {run["run_id"] for run in self.rig.history(limit=RUNS)}
         waited = frozenset(minion for minion, each in self.rig.status().items() if _waits(each))
         self.rig.push_head()
         refused = self._settle()
         runs: dict[str, list[Mapping[str, Any]]] = {minion: [] for minion in MINIONS}
-        for run in reversed(self.rig.history()):
+        for run in reversed(self.rig.history(limit=RUNS)):
             if run["run_id"] not in known and run["kind"] in ("apply", "remediate") and not run["test"]:
                 runs[run["minion"]].append(run)
         status = self.rig.status()
@@ -265,23 +301,41 @@ class Journeys:
         return "" if found == "applied" else found
 
     def _found(self) -> bool:
-        """Whether the newest run of a minion is a check that found something: it may be about to be applied."""
-        newest = {run["minion"]: run for run in reversed(self.rig.history())}
-        return any(run["kind"] == "drift" and run["outcome"] == "pending" for run in newest.values())
+        """Whether the newest run of a minion is a check that found something new: it is about to be applied."""
+        checks: dict[str, list[str]] = {}
+        over: set[str] = set()
+        for run in self.rig.history(limit=RUNS):
+            minion = run["minion"]
+            if run["kind"] == "drift":
+                checks.setdefault(minion, []).append(run["run_id"])
+            elif minion not in checks:
+                over.add(minion)
+        return any(
+            self._pending(found[0]) - (self._pending(found[1]) if len(found) > 1 else frozenset())
+            for minion, found in checks.items()
+            if minion not in over
+        )
+
+    def _pending(self, run_id: str) -> frozenset[str]:
+        """The states that a check found to have something to do."""
+        if run_id not in self.found:
+            states = self.rig.ask("/run", id=run_id)["states"]
+            self.found[run_id] = frozenset(key for key, state in states.items() if state["result"] is None)
+        return self.found[run_id]
 
     def _done(self, head: str) -> str:
         if "aply" in (self.rig.work / "states/saltern.yaml").read_text():
             return next((str(each["error"]) for each in self.rig.remotes() if each["error"]), "")
         status = self.rig.status().values()
-        runs = self.rig.history()
+        if any(each["attempted_revision"] != head for each in status):
+            return ""
+        runs = self.rig.history(limit=RUNS)
         if any(run["state"] not in ("finished", "superseded") for run in runs):
             return ""
         self.failed = any(each["health"] == "Failed" for each in status)
         return "applied" if all(self._is_done(each, head, runs) for each in status) else ""
 
     def _is_done(self, status: Mapping[str, Any], head: str, runs: list[dict[str, Any]]) -> bool:
-        if status["attempted_revision"] != head:
-            return False
         if status["errors"] or _waits(status) or status["health"] == "Failed":
             return True
         if status["sync"] != "Synced" or status["applied_revision"] != head:
@@ -318,7 +372,7 @@ def write(site: Site, folder: Path) -> None:
 
 
 def snapshot(root: Path) -> dict[str, tuple[object, ...]]:
-    """Everything below a folder: kind, owner, mode, time of the last change, content."""
+    """Everything below a folder: kind, owner, mode, times of the last change, which file it is, its size."""
     return dict(_entries(root))
 
 
@@ -327,10 +381,11 @@ def _entries(root: Path) -> Iterator[tuple[str, tuple[object, ...]]]:
         for name in (*names, *files):
             path = Path(folder, name)
             found = path.lstat()
-            content = hashlib.sha256(path.read_bytes()).hexdigest() if stat.S_ISREG(found.st_mode) else ""
+            # Whatever is written to a file gives it another time of change: contents need not be read.
+            times = (found.st_mtime_ns, found.st_ctime_ns)
             yield (
                 str(path.relative_to(root)),
-                (found.st_mode, found.st_uid, found.st_gid, found.st_mtime_ns, found.st_ctime_ns, content),
+                (found.st_mode, found.st_uid, found.st_gid, *times, found.st_ino, found.st_size),
             )
 
 

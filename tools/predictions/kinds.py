@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from tools.predictions.blocks import ROOT, Block, Kind, of_command, of_file, of_test
+from tools.predictions import more_kinds
+from tools.predictions.blocks import ROOT, Block, Kind, of_command, of_file, of_machine, of_test
 from tools.predictions.options import OPTIONS
 
 _CONTENTS: dict[str, Kind] = {
@@ -252,30 +253,23 @@ _COMMANDS: dict[str, Kind] = {
 }
 
 
-def _machine(module: str, fun: str, *lines: str) -> Kind:
-    """A kind that changes what a machine has one of; `%d`, `%i` in the lines: number and id of the block."""
-
-    def arguments(block: Block) -> list[str]:
-        return [line.replace("%d", str(block.number)).replace("%i", block.id) for line in lines]
-
-    return Kind(module=module, fun=fun, arguments=arguments, needs="machine")
-
-
-SERVICES = ("alpha", "beta", "gamma")
+SERVICES = ("alpha", "beta", "gamma", "delta")
 """Init scripts of the machines that minions have to themselves."""
 
 _MACHINE: dict[str, Kind] = {
-    "user": _machine("user", "present", "name: u%i", "shell: /bin/sh%d", f"home: {ROOT}/home-%i", "createhome: False"),
-    "user-grouped": _machine(
+    "user": of_machine(
+        "user", "present", "name: u%i", "shell: /bin/sh%d", f"home: {ROOT}/home-%i", "createhome: False"
+    ),
+    "user-grouped": of_machine(
         "user", "present", "name: v%i", "fullname: User %d", "usergroup: True", f"home: {ROOT}/home-%i"
     ),
-    "group": _machine("group", "present", "name: g%i", "gid: 40%d"),
-    "user-absent": _machine("user", "absent", "name: us%d"),
-    "host": _machine("host", "present", "name: host-%i", "ip: 10.0.0.%d"),
-    "alias": _machine("alias", "present", "name: alias-%i", "target: someone%d@example.org"),
-    "running": _machine("service", "running", "name: alpha"),
-    "reloading": _machine("service", "running", "name: beta", "reload: True"),
-    "dead": _machine("service", "dead", "name: gamma"),
+    "group": of_machine("group", "present", "name: g%i", "gid: 40%d"),
+    "user-absent": of_machine("user", "absent", "name: us%d"),
+    "host": of_machine("host", "present", "name: host-%i", "ip: 10.0.0.%d"),
+    "alias": of_machine("alias", "present", "name: alias-%i", "target: someone%d@example.org"),
+    "running": of_machine("service", "running", "name: alpha"),
+    "reloading": of_machine("service", "running", "name: beta", "reload: True"),
+    "dead": of_machine("service", "dead", "name: gamma"),
     "owned": of_file(
         "managed",
         lambda b: [f"name: {b.path}", f"contents: owned {b.number}", f"user: {('root', 'daemon')[b.number % 2]}"],
@@ -283,9 +277,20 @@ _MACHINE: dict[str, Kind] = {
     ),
 }
 
-KINDS: dict[str, Kind] = {**_CONTENTS, **_EDITS, **_NODES, **_COMMANDS, **_MACHINE}
+KINDS: dict[str, Kind] = {
+    **_CONTENTS,
+    **_EDITS,
+    **_NODES,
+    **_COMMANDS,
+    **_MACHINE,
+    **more_kinds.CONTENTS,
+    **more_kinds.EDITS,
+    **more_kinds.NODES,
+    **more_kinds.COMMANDS,
+    **more_kinds.MACHINE,
+}
 """Name -> what it is."""
-SINGLE = frozenset(("running", "reloading", "dead"))
+SINGLE = frozenset(("running", "reloading", "dead", "enabled", "zone", "authorized"))
 """Kinds of which an SLS has one at most: two would be about the same thing."""
 
 
@@ -301,7 +306,7 @@ def lines(block: Block) -> list[str]:
     for requisite in dict.fromkeys(link[0] for link in block.links):
         found.append(f"    - {requisite}:")
         found += [f"      - {module}: {one}" for name, module, one in block.links if name == requisite]
-    return found
+    return [f"{{% if {block.only_if} %}}", *found, "{% endif %}"] if block.only_if else found
 
 
 def _indented(kind: Kind, block: Block) -> list[str]:

@@ -26,6 +26,13 @@ OPTIONS: dict[str, Lines] = {
     "order-last": lambda b, path: ["order: last"],
     "order-first": lambda b, path: ["order: 1"],
     "parallel": lambda b, path: ["parallel: True"],
+    "onlyif-pillar": lambda b, path: ["onlyif:", "  - fun: match.pillar", f"    tgt: 'n1:{b.number % 3}'"],
+    "onlyif-two": lambda b, path: ["onlyif:", f"  - test -f {path}", "  - fun: test.true"],
+    "unless-list": lambda b, path: ["unless:", "  - 'false'", f"  - test -f {path}-never"],
+    "creates-list": lambda b, path: [f"creates: [{path}, {path}-{b.number % 2}]"],
+    "failhard": lambda b, path: ["failhard: True"],
+    "umask": lambda b, path: ["umask: '077'"],
+    "reload": lambda b, path: ["reload_grains: True"],
     "fire-event": lambda b, path: ["fire_event: True"],
 }
 """Name -> what it adds to a state."""

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import copy
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from tools.predictions.blocks import Block
 from tools.predictions.kinds import KINDS, SINGLE, drawn, lines
 from tools.predictions.options import OPTIONS
-from tools.predictions.sources import sources
+from tools.predictions.sources import CODED, MODULE, sources
 
 MINIONS: Mapping[str, Mapping[str, object]] = {
     "web1": {"role": "web"},
@@ -23,11 +23,11 @@ MINIONS: Mapping[str, Mapping[str, object]] = {
 }
 SLS = ("common", "web", "db")
 TOP = {"*": ["common"], "web*": ["web"], "db*": ["db"]}
-_VALUES = 6
-_FILES = 4
-_LINKED, _OPTIONAL, _RARE, _LIFTED = 0.4, 0.25, 0.2, 0.6
-"""How often a block has a requisite, another argument that every state takes, and what is seldom seen; how soon
-`apply: manual` is lifted."""
+VALUES = 6
+FILES = 4
+_LINKED, _OPTIONAL, _RARE, _BY_ID = 0.4, 0.25, 0.2, 0.1
+"""How often a block has a requisite, another argument that every state takes, and what is seldom seen; how often a
+requisite names no module, or a whole SLS."""
 
 _HEAD = """\
 {% from 'lib/macros.jinja' import conf %}
@@ -76,7 +76,17 @@ class Site:
     policy: list[str] = field(default_factory=list)
     """Lines of saltern.yaml beside those that hold for all sites."""
     broken: dict[str, str] = field(default_factory=dict)
-    """SLS -> text at its end that does not compile."""
+    """SLS, `top`, `pillar` or `template` -> text at its end that is an error."""
+    notes: dict[str, int] = field(default_factory=dict)
+    """SLS, or `template` -> number in a comment of it: all that it compiles to is the same."""
+    extra: set[int] = field(default_factory=lambda: {0, 1, 2})
+    """Keys of a mapping in the pillar that may be there or not."""
+    coded: set[str] = field(default_factory=set)
+    """SLS that include the one that is a program."""
+    excluded: dict[str, str] = field(default_factory=dict)
+    """SLS -> block of `common` that it excludes."""
+    pillar_top: bool = False
+    """Whether the web servers have the pillar of databases, too."""
     top: dict[str, list[str]] = field(default_factory=lambda: copy.deepcopy(TOP))
     serial: int = 0
     """Of the newest block."""
@@ -86,21 +96,40 @@ class Site:
         found: dict[str, str | bytes] = {f"states/{name}.sls": self._sls(name) for name in SLS}
         for number, value in enumerate(self.files):
             found |= sources(number, value)
+        if more := self.broken.get("template", "") + self._note("template"):
+            found["states/files/0.j2"] = f"{found['states/files/0.j2']!s}{more}"
         found["states/lib/map.jinja"] = _MAP.replace("<<NUMBER>>", str(self.map))
         found["states/lib/macros.jinja"] = _MACROS.replace("<<NUMBER>>", str(self.macro))
-        found["states/top.sls"] = _top(self.top)
-        found["states/saltern.yaml"] = "\n".join(["drift: {interval: 0}", *self.policy]) + "\n"
-        found["pillar/top.sls"] = _top({"*": ["values"], "db*": ["more"]})
-        values = [f"n{at}: {value}" for at, value in enumerate(self.values)]
-        texts = [f'  t{at}: "text {self.values[at]}\\nof a pillar"' for at in range(_FILES)]
-        found["pillar/values.sls"] = "\n".join([*values, "texts:", *texts, f"map: {{port: {self.values[2]}}}"]) + "\n"
+        found["states/_states/drawn.py"] = MODULE
+        found["states/coded.sls"] = CODED.replace("<<NUMBER>>", str(self.map))
+        found["states/top.sls"] = _top(self.top) + self.broken.get("top", "")
+        drift = [] if any(line.startswith("drift") for line in self.policy) else ["drift: {interval: 0}"]
+        found["states/saltern.yaml"] = "\n".join([*drift, *self.policy]) + "\n"
+        more_pillar = {"web*": ["more"]} if self.pillar_top else {}
+        found["pillar/top.sls"] = _top({"*": ["values"], "db*": ["more"], **more_pillar})
+        found["pillar/values.sls"] = self._pillar()
         found["pillar/more.sls"] = "include:\n  - values\nn0: {{ 100 + " + str(self.values[0]) + " }}\n"
         return found
 
+    def _pillar(self) -> str:
+        found = [f"n{at}: {value}" for at, value in enumerate(self.values)]
+        found += ["texts:", *(f'  t{at}: "text {self.values[at]}\\nof a pillar"' for at in range(FILES))]
+        found.append(f"map: {{port: {self.values[2]}}}")
+        found += ["extra:", "  kept: same", *(f"  k{at}: {self.values[at]}" for at in sorted(self.extra))]
+        return "\n".join([*found, self.broken.get("pillar", "")]) + "\n"
+
+    def _note(self, name: str) -> str:
+        """A comment of templates, and lines that are empty."""
+        number = self.notes.get(name, 0)
+        return f"{{# note {number}\n\n#}}" if number else ""
+
     def _sls(self, name: str) -> str:
-        found = [_HEAD]
-        if name != "common":
-            found += ["include:", "  - common"]
+        found = [_HEAD + self._note(name)]
+        included = [*(["common"] if name != "common" else []), *(["coded"] if name in self.coded else [])]
+        if included:
+            found += ["include:", *(f"  - {one}" for one in included)]
+        if excluded := self.excluded.get(name):
+            found += ["exclude:", f"  - id: {excluded}"]
         if extended := self.extended.get(name):
             found.append("extend:")
             for block, line in extended.items():
@@ -132,19 +161,20 @@ class Site:
             id=f"s{self.serial}",
             kind=kind,
             number=draw.randrange(100),
-            file=draw.randrange(_FILES),
+            file=draw.randrange(FILES),
             other=draw.choice(paths) if paths else f"s{self.serial}",
         )
         if earlier and draw.random() < _LINKED and kind != "grains":
-            self._link(draw, block, earlier)
+            self.link(draw, block, earlier)
         files = [one.id for one in earlier if KINDS[one.kind].makes_file]
         if files and draw.random() < _OPTIONAL and kind not in ("unless", "onlyif", "creates"):
             set_option(draw, block, files)
         self.blocks[sls].append(block)
         return block
 
-    def _link(self, draw: random.Random, block: Block, earlier: list[Block]) -> None:
-        other = draw.choice(earlier)
+    def link(self, draw: random.Random, block: Block, earlier: list[Block]) -> None:
+        """Give the block a requisite on one of those before it, or on the whole of `common`."""
+        other = draw.choice([one for one in earlier if not one.only_if] or earlier)
         links: tuple[str, ...] = _LINKS if KINDS[block.kind].module in ("cmd", "test") else _LINKS_OF_FILES
         if draw.random() < _RARE:
             links = _MORE_LINKS
@@ -153,11 +183,15 @@ class Site:
         elif block.kind == other.kind == "contents" and draw.random() < _OPTIONAL:
             links = ("use",)
         link = (draw.choice(links), KINDS[other.kind].module, other.id)
+        if links in (_LINKS, _LINKS_OF_FILES) and draw.random() < _BY_ID:
+            link = (link[0], "id", other.id)
+        elif other in self.blocks["common"] and block not in self.blocks["common"] and draw.random() < _BY_ID:
+            link = (draw.choice(("require", "watch", "onchanges")), "sls", "common")
         if self._is_circle(block, link):
             return
         block.links.append(link)
         if draw.random() < _RARE and links is not _LINKS_BACK:
-            self._link(draw, block, earlier)
+            self.link(draw, block, earlier)
 
     def _is_circle(self, block: Block, link: tuple[str, str, str]) -> bool:
         """Whether the block would have to run before itself with this requisite."""
@@ -166,10 +200,11 @@ class Site:
             links = [*one.links, *([link] if one is block else [])]
             if one.kind == "accumulated":
                 links.append(("require_in", "file", one.other))
-            for requisite, _, other in links:
-                first, second = (one.id, other) if requisite in _BEFORE else (other, one.id)
-                if requisite not in ("use", "listen", "listen_in"):
-                    after.setdefault(second, set()).add(first)
+            for requisite, module, named in links:
+                for other in [each.id for each in self.blocks[named]] if module == "sls" else [named]:
+                    first, second = (one.id, other) if requisite in _BEFORE else (other, one.id)
+                    if requisite not in ("use", "listen", "listen_in"):
+                        after.setdefault(second, set()).add(first)
         reached, waiting = set[str](), [block.id]
         while waiting:
             for earlier in after.get(waiting.pop(), set()) - reached:
@@ -185,6 +220,7 @@ class Site:
                 block.links = [link for link in block.links if link[2] != block_id]
         for extended in self.extended.values():
             extended.pop(block_id, None)
+        self.excluded = {sls: excluded for sls, excluded in self.excluded.items() if excluded != block_id}
         gone = [
             block.id
             for blocks in self.blocks.values()
@@ -193,6 +229,28 @@ class Site:
         ]
         for block_id in gone:
             self.remove(block_id)
+
+    def rename(self, block_id: str) -> str:
+        """Give a block, and with it what it manages, another name; the name."""
+        self.serial += 1
+        new = f"s{self.serial}"
+        for block in [block for blocks in self.blocks.values() for block in blocks]:
+            block.links = [(name, module, new if one == block_id else one) for name, module, one in block.links]
+            if block.kind == "accumulated" and block.other == block_id:
+                block.other = new
+        for extended in self.extended.values():
+            if block_id in extended:
+                extended[new] = extended.pop(block_id)
+        self.excluded = {sls: new if one == block_id else one for sls, one in self.excluded.items()}
+        self.block(block_id).id = new
+        return new
+
+    def is_named(self, block_id: str) -> bool:
+        """Whether something names the block."""
+        blocks = [block for blocks in self.blocks.values() for block in blocks]
+        linked = any(one == block_id for block in blocks for _, _, one in block.links)
+        gathered = any(block.kind == "accumulated" and block.other == block_id for block in blocks)
+        return linked or gathered or any(block_id in extended for extended in self.extended.values())
 
 
 def _fits(kind: str, other: Block) -> bool:
@@ -225,170 +283,10 @@ def new_site(draw: random.Random, states: int = 12, *, machine: bool = False) ->
         states: in each SLS.
         machine: whether minions have an /etc of their own.
     """
-    site = Site(blocks={name: [] for name in SLS}, values=[0] * _VALUES, files=[0] * _FILES, machine=machine)
+    site = Site(blocks={name: [] for name in SLS}, values=[0] * VALUES, files=[0] * FILES, machine=machine)
     kinds = list(drawn(plain=True, machine=machine))
     draw.shuffle(kinds)
     kinds = [*["kept"] * len(SLS), *["contents"] * len(SLS), *kinds]
     for number in range(states * len(SLS)):
         site.add(draw, SLS[number % len(SLS)], kinds[number] if number < len(kinds) else "")
     return site
-
-
-def edit(site: Site, draw: random.Random, kind: str = "") -> tuple[str, Site]:
-    """What is done to a copy of the site, in words, and the copy."""
-    site = copy.deepcopy(site)
-    site.broken = {}  # whoever breaks a tree mends it next
-    if draw.random() < _LIFTED:
-        site.policy = [line for line in site.policy if "manual" not in line]
-    names = list(_EDITS)
-    kind = kind or draw.choices(names, [weight for weight, _ in _EDITS.values()])[0]
-    return f"{kind}: {_EDITS[kind][1](site, draw)}", site
-
-
-def _any_block(site: Site, draw: random.Random) -> tuple[str, Block]:
-    sls = draw.choice([name for name in SLS if site.blocks[name]])
-    return sls, draw.choice(site.blocks[sls])
-
-
-def _number(site: Site, draw: random.Random) -> str:
-    sls, block = _any_block(site, draw)
-    block.number += 1 + draw.randrange(9)
-    return f"{sls}/{block.id} ({block.kind})"
-
-
-def _kind(site: Site, draw: random.Random) -> str:
-    sls, block = _any_block(site, draw)
-    now = KINDS[block.kind]
-    alike = [
-        (name, KINDS[name])
-        for name in drawn(plain=True, machine=site.machine)
-        if (KINDS[name].module, KINDS[name].edits) == (now.module, now.edits)
-    ]
-    same = [
-        name
-        for name, one in alike
-        if (one.keeps or not now.keeps) and not (one.gathers or now.gathers) and "accumulated" not in (name, block.kind)
-    ]
-    before, block.kind = block.kind, draw.choice([name for name in same if name not in SINGLE] or [block.kind])
-    return f"{sls}/{block.id} from {before} to {block.kind}"
-
-
-def _add(site: Site, draw: random.Random) -> str:
-    sls = draw.choice(SLS)
-    said = [f"{sls}/{block.id} ({block.kind})" for block in (site.add(draw, sls) for _ in range(draw.randint(1, 3)))]
-    return ", ".join(said)
-
-
-def _special(site: Site, draw: random.Random) -> str:
-    sls, kind = draw.choice(SLS), draw.choice(drawn(plain=False, machine=site.machine))
-    return f"{sls}/{site.add(draw, sls, kind).id} ({kind})"
-
-
-def _remove(site: Site, draw: random.Random) -> str:
-    sls, block = _any_block(site, draw)
-    site.remove(block.id)
-    return f"{sls}/{block.id} ({block.kind})"
-
-
-def _link(site: Site, draw: random.Random) -> str:
-    sls, block = _any_block(site, draw)
-    earlier = site.blocks[sls][: site.blocks[sls].index(block)]
-    if block.links:
-        block.links.pop()
-    elif earlier:
-        site._link(draw, block, earlier)
-    return f"{sls}/{block.id} ({block.kind}): {block.links}"
-
-
-def _pillar(site: Site, draw: random.Random) -> str:
-    at = draw.randrange(_VALUES)
-    site.values[at] += 1
-    return f"n{at}"
-
-
-def _file(site: Site, draw: random.Random) -> str:
-    at = draw.randrange(_FILES)
-    site.files[at] += 1
-    return f"files {at}"
-
-
-def _macro(site: Site, draw: random.Random) -> str:
-    site.macro += 1
-    return "conf"
-
-
-def _map(site: Site, draw: random.Random) -> str:
-    site.map += 1
-    return str(site.map)
-
-
-def _loop(site: Site, draw: random.Random) -> str:
-    site.loops = draw.randint(0, 4)
-    return str(site.loops)
-
-
-def _option(site: Site, draw: random.Random) -> str:
-    sls, block = _any_block(site, draw)
-    earlier = site.blocks[sls][: site.blocks[sls].index(block)]
-    files = [one.id for one in earlier if KINDS[one.kind].makes_file]
-    if block.option or not files:
-        block.option = ""
-    else:
-        set_option(draw, block, files)
-    return f"{sls}/{block.id} ({block.kind}): {block.option}"
-
-
-def _extend(site: Site, draw: random.Random) -> str:
-    sls = draw.choice(("web", "db"))
-    blocks = [one for one in site.blocks["common"] if KINDS[one.kind].module == "file"]
-    if site.extended[sls] or not blocks:
-        site.extended[sls] = {}
-    else:
-        line = draw.choice(("order: 2", "backup: minion", "onlyif: 'true'", "unless: 'true'", "failhard: False"))
-        site.extended[sls] = {draw.choice(blocks).id: line}
-    return f"{sls} {site.extended[sls]}"
-
-
-def _policy(site: Site, draw: random.Random) -> str:
-    lines = ["push: whole", "verify: report", "verify: none", "apply: manual"]
-    site.policy = [] if site.policy else [draw.choice(lines)]
-    return str(site.policy) + _number(site, draw)
-
-
-def _bad_policy(site: Site, draw: random.Random) -> str:
-    site.policy = ["aply: manual"]
-    return str(site.policy) + _number(site, draw)
-
-
-def _break(site: Site, draw: random.Random) -> str:
-    sls = draw.choice(SLS)
-    site.broken = {sls: "{{ pillar['missing'] }}:\n  test.nop: []\n"}
-    return sls
-
-
-def _top_edit(site: Site, draw: random.Random) -> str:
-    site.top = copy.deepcopy(TOP) if site.top != TOP else {**TOP, "web2": ["db"]}
-    return str(site.top)
-
-
-_EDITS: dict[str, tuple[int, Callable[[Site, random.Random], str]]] = {
-    "number": (24, _number),
-    "kind": (8, _kind),
-    "add": (14, _add),
-    "remove": (7, _remove),
-    "link": (7, _link),
-    "pillar": (8, _pillar),
-    "file": (10, _file),
-    "macro": (3, _macro),
-    "special": (9, _special),
-    "option": (8, _option),
-    "map": (3, _map),
-    "loop": (2, _loop),
-    "extend": (3, _extend),
-    "policy": (4, _policy),
-    "bad-policy": (1, _bad_policy),
-    "break": (3, _break),
-    "top": (3, _top_edit),
-}
-"""Kind of edit -> how often it is drawn, and what it does."""
-EDITS = tuple(_EDITS)

@@ -93,12 +93,11 @@ def _content_change(machine: Reader, wanted: WantedFile, found: FileStat | None)
     try:
         difference = _difference(machine, wanted.path, found.size, data)
     except ContentUnknown as unknown:
-        difference = str(unknown)
+        return Change(key="diff", reported=str(unknown), act=_write(wanted, data, replaces=True))
     if difference is None:
         return None
-    return Change(
-        key="diff", reported=difference if wanted.show_changes else HIDDEN, act=_write(wanted, data, replaces=True)
-    )
+    shown = difference if wanted.show_changes else HIDDEN
+    return Change(key="diff", reported=shown, act=_write(wanted, data, replaces=True))
 
 
 def _difference(machine: Reader, path: str, size: int, data: bytes | LocalFile) -> str | None:

@@ -195,6 +195,17 @@ def test_what_is_not_read_and_is_as_it_shall_be_changes_nothing_for_the_states_a
     assert execute(request, live).value == {}
 
 
+def test_a_preview_looks_for_cached_sources_where_a_run_keeps_them(execute, desired_state, settings):
+    kept = settings.cachedir / "files/base/one"
+    kept.parent.mkdir(parents=True)
+    kept.write_text("x")
+    branch = desired_state(("file", "not_cached", "salt://one", {}))
+    document = branch.as_document()
+    request = Preview(run_id="p1", base="", digest=patch.digest(document), patch=patch.diff(None, document))
+    assert [one["result"] for one in execute(request, branch).states.values()] == [None]
+    assert kept.exists()
+
+
 def test_a_call_gives_its_value_and_its_events_are_on_disk(call, settings):
     assert call("grains.get", "os")[0] == "X"
     assert call("event.send", "a/b", {"c": 1}) == (True, "")

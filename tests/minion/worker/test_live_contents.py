@@ -70,6 +70,12 @@ def test_no_state_shows_a_file_that_no_live_state_determines(fun, previewed, pri
     assert f"content of {private} is not read in a preview" in shown(result)
 
 
+@pytest.mark.parametrize("fun", ["file.managed", "file.serialize"])
+def test_that_a_file_is_not_read_is_said_where_its_changes_are_not_shown(fun, previewed, private):
+    result = previewed(fun, private, **STATES[fun], show_changes=False)
+    assert f"content of {private} is not read in a preview" in shown(result)
+
+
 @pytest.mark.parametrize("pattern", ["key = c", "key = d"])
 def test_nobody_learns_whether_a_pattern_fits(pattern, previewed, private):
     found = previewed("file.replace", private, pattern=pattern, repl="x", live=[("file", "replace", str(private), {})])
