@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from highstate.ports import CompilePorts, Fact, Facts, SourceFailed
-from highstate.types import Files, Minion, Value
+from highstate.types import NOT_RUN, Files, Minion, Value
 
 if TYPE_CHECKING:
     from extmods.plugins import ModuleHost, Plugins
@@ -213,7 +213,7 @@ class _SwitchedOff:
 
 
 def _switched_off(kind: str, name: str) -> str:
-    return f"_{kind}/{name}.py is Python of the tree, which is switched off; see the option allow_py_renderer"
+    return f"_{kind}/{name}.py is {NOT_RUN}; see the option allow_py_renderer"
 
 
 def runner_call(args: Sequence[Value], kwargs: Mapping[str, Value]) -> tuple[str, list[Any], dict[str, Any]]:

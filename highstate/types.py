@@ -77,6 +77,10 @@ class Pos:
         return f"{self.file}:{line}" if line else self.file
 
 
+NOT_RUN = "Python of the tree, which is switched off"
+"""In the messages of problems that are none where `allow_py_renderer` is set."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Problem:
     """One error about a tree: what is wrong, where, the text around it, and what to do."""

@@ -119,9 +119,8 @@ def preview_locally(asked: LocalPreview, now: float, progress: Callable[[int, in
         Store(f"sqlite:///{folder}/store.sqlite") as store,
     ):
         redactor = Redactor(store, os.urandom(32).hex())
-        targets = _compare(
-            asked, sides, Comparer.of(redactor, threading.Event(), PreviewLimits(), live=False), found, progress
-        )
+        comparer = Comparer.of(redactor, threading.Event(), PreviewLimits(), live=False, python_later=asked.restricted)
+        targets = _compare(asked, sides, comparer, found, progress)
     base, head = sides
     report = PreviewReport(
         made_at=now,

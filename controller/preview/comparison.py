@@ -32,7 +32,7 @@ from controller.reconcile.plan import ChangeKind
 from controller.reconcile.source_differences import SourceDifferences
 from controller.schema.reports import ResourceChange
 from highstate.desired import Desired
-from highstate.types import Pos
+from highstate.types import NOT_RUN, Pos
 from wire import patch
 
 Told: TypeAlias = tuple[str, Pos | None]
@@ -103,7 +103,9 @@ class Comparison:
     broken: dict[str, tuple[Told, ...]] = field(default_factory=dict)
     """Errors of the head."""
     unknown: dict[str, tuple[Told, ...]] = field(default_factory=dict)
-    """Functions of the machine whose answers the head needs, of minions that nobody could ask."""
+    """What the head needs and nobody has: functions of a machine that could not be asked, Python that is not run."""
+    not_run: set[str] = field(default_factory=set)
+    """Minions among them for which a merge runs Python of the tree, and a preview does not."""
     warned: dict[str, tuple[Told, ...]] = field(default_factory=dict)
     """Warnings of the head that the base does not have."""
     whole: dict[str, str] = field(default_factory=dict)
@@ -148,6 +150,7 @@ class Comparer:
         limits: of what is kept.
         live: whether test runs follow, for which documents are kept.
         keeps: of which minions.
+        python_later: whether a merge runs Python of the tree that is not run here.
     """
 
     redactor: Redactor
@@ -155,6 +158,7 @@ class Comparer:
     limits: PreviewLimits
     live: bool
     keeps: Callable[[str], bool] = field(default=lambda _: True)
+    python_later: bool = False
     documents: DocumentReader = field(default_factory=DocumentReader)
     links: LinkFinder = field(default_factory=LinkFinder)
     texts: RenderedTexts = field(default_factory=RenderedTexts)
@@ -168,9 +172,10 @@ class Comparer:
         *,
         live: bool,
         keeps: Callable[[str], bool] = lambda _: True,
+        python_later: bool = False,
     ) -> Comparer:
         """One for a preview."""
-        return cls(redactor, gone, limits, live, keeps, texts=RenderedTexts(limits.rendered))
+        return cls(redactor, gone, limits, live, keeps, python_later, texts=RenderedTexts(limits.rendered))
 
     def add(
         self,
@@ -213,6 +218,10 @@ class Comparer:
             found.warned[minion] = tuple((str(one), one.pos) for one in fresh)
         if head.unanswered and head.errors and all(NO_ANSWER in problem.message for problem in head.errors):
             found.unknown[minion] = tuple((fun, None) for fun in sorted({question.fun for question in head.unanswered}))
+            return
+        if self.python_later and head.errors and all(NOT_RUN in problem.message for problem in head.errors):
+            found.unknown[minion] = tuple((f"{one.pos}: {one.message}", one.pos) for one in head.errors)
+            found.not_run.add(minion)
             return
         if not head.ok:
             found.broken[minion] = tuple((str(problem), problem.pos) for problem in head.errors)

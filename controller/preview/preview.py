@@ -126,7 +126,11 @@ class Previews:
             )
         live = question.live != "none" and not question.restricted
         keeps = (lambda _: True) if question.live == "all" else self._is_connected
-        comparer = Comparer.of(self.redactor, threading.Event(), self.limits, live=live, keeps=keeps)
+        later = self.requests.language.opts.get("allow_py_renderer", True) is True
+        later = later and (question.restricted or not self.run_programs)
+        comparer = Comparer.of(
+            self.redactor, threading.Event(), self.limits, live=live, keeps=keeps, python_later=later
+        )
         self.running += 1
         try:
             async with contextlib.aclosing(self._items(comparer, question, user)) as items:

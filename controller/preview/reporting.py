@@ -70,7 +70,10 @@ def completed(
         restarts=services,
         timing=tuple(structs.replace(each, folded=folded(each.minions, fleet)) for each in report.timing),
         capabilities=capabilities([(origins.before, origins.after), pillars], classes),
-        violations=(*violations(policies[0], classes, services), *unchecked(policies[0], len(found.cut))),
+        violations=(
+            *violations(policies[0], classes, services),
+            *unchecked(policies[0], len(found.cut), len(found.not_run)),
+        ),
         problems=(*report.problems, *changed_rules(*policies), *_cut(found), *_ungrouped(policies[0], known)),
     )
 

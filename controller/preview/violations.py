@@ -59,17 +59,21 @@ def _whole_groups(policy: PreviewPolicy, restarts: Sequence[ServiceRestart]) -> 
             yield Violation(rule="previews.whole_group", message=text, approvable=True)
 
 
-def unchecked(policy: PreviewPolicy, minions: int) -> tuple[Violation, ...]:
+def unchecked(policy: PreviewPolicy, cut: int, not_run: int) -> tuple[Violation, ...]:
     """That rules about states cannot be checked, as states are left out of the report.
 
     Args:
         policy: of the base.
-        minions: of which states are left out.
+        cut: minions of which states are left out.
+        not_run: minions whose states Python of the tree makes that is not run.
     """
     rules = ["previews.forbid"] if policy.forbid else []
     rules += ["previews.irreversible"] if policy.irreversible == "approve" else []
-    text = f"cannot be checked: more states change on {_counted(minions, 'minion')} than a preview looks at"
-    return tuple(Violation(rule=rule, message=text) for rule in rules if minions)
+    texts = [f"more states change on {_counted(cut, 'minion')} than a preview looks at"] if cut else []
+    texts += (
+        [f"the preview does not run the Python that makes states of {_counted(not_run, 'minion')}"] if not_run else []
+    )
+    return tuple(Violation(rule=rule, message=f"cannot be checked: {text}") for rule in rules for text in texts)
 
 
 def changed_rules(base: PreviewPolicy, head: PreviewPolicy) -> tuple[str, ...]:

@@ -33,9 +33,10 @@ def check_of(report: PreviewReport, name: str, *, approved_by: str = "", url: st
     """
     standing = tuple(each for each in report.violations if not (each.approvable and approved_by))
     failed = bool(report.broken or standing or report.problems)
+    nothing = bool(report.unknown and not report.classes)
     return ForgeCheck(
         name=name,
-        state=CheckState.FAILURE if failed else CheckState.SUCCESS,
+        state=CheckState.FAILURE if failed else CheckState.NEUTRAL if nothing else CheckState.SUCCESS,
         title=_title(report, standing)[:TITLE],
         summary="\n".join(_summary(report, standing, approved_by)),
         url=url,

@@ -34,7 +34,7 @@ def _nothing(report: PreviewReport, minion: str) -> str:
         texts = "\n".join(f"- {code_span(text, _LONGEST)}" for text in broken.texts[:_MOST_STATES])
         return f"The head does not compile for {code_span(minion, _LONGEST)}:\n\n{texts}"
     if any(minion in each.minions for each in report.unknown):
-        return f"Nothing is known of {code_span(minion, _LONGEST)}: its compile needs answers that nobody gave."
+        return f"Nothing is known of {code_span(minion, _LONGEST)}: its compile needs what a preview does not have."
     return f"The preview changes nothing on {code_span(minion, _LONGEST)}, or it is no minion of this controller."
 
 

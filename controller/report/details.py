@@ -92,7 +92,7 @@ def missed(report: PreviewReport) -> list[ReportBlock]:
 
 
 def errors_fold(heading: str, found: Sequence[MinionErrors]) -> list[ReportBlock]:
-    """Warnings, or functions whose answers are not to be had."""
+    """Warnings, or what is not to be had: answers of functions, Python that is not run."""
     blocks: list[ReportBlock] = []
     for each in found:
         blocks += [errors_title(each, 500), CodeBlock("\n".join(each.texts))]
@@ -101,8 +101,8 @@ def errors_fold(heading: str, found: Sequence[MinionErrors]) -> list[ReportBlock
 
 
 def unknown(report: PreviewReport) -> list[ReportBlock]:
-    """Minions whose answers the head needs, and nobody had."""
-    return errors_fold("Not known, because answers of the machines are missing", report.unknown)
+    """Minions whose answers the head needs, and nobody had; and those whose states Python makes that is not run."""
+    return errors_fold("Not known, because answers are missing or Python of the tree is not run", report.unknown)
 
 
 def warned(report: PreviewReport) -> list[ReportBlock]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from highstate.render.context import RenderFailed
 from highstate.render.problems import excerpt, near
-from highstate.types import Pos, Problem, Stage, Value
+from highstate.types import NOT_RUN, Pos, Problem, Stage, Value
 
 DEFAULT_PIPELINE = "jinja|yaml"
 RENDERERS = ("jinja", "mako", "py", "yaml", "yamlex", "json", "toml", "gpg", "stateconf")
@@ -92,7 +92,7 @@ def _refused(name: str, opts: Mapping[str, Value], own: Callable[[str], bool]) -
         return f"the renderer {name!r} is not known", hint
     if name in PYTHON and not python:
         return (
-            f"the renderer {name!r} runs Python of the tree, which is switched off",
+            f"the renderer {name!r} runs {NOT_RUN}",
             "see the option allow_py_renderer",
         )
     return "", ""

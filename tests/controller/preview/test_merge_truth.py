@@ -3,7 +3,10 @@
 import asyncio
 
 import pytest
+from msgspec import structs
 
+from controller.forges.client import CheckState
+from controller.pull_requests.checks import check_of
 from controller.schema.preview_stream import PreviewFinished
 from controller.schema.requests import PreviewQuestion
 from controller.sessions.sessions import Session
@@ -248,3 +251,21 @@ async def test_a_function_that_the_head_would_allow_is_not_known_rather_than_bro
     report = await fleet.previewed("feature")
     assert (report.broken, [one.texts for one in report.unknown]) == ((), [("cmd.run",)])
     assert fleet.asked == [], "a preview never asks for it"
+
+
+PROGRAM = "#!py\ndef run():\n    return {'made': {'test.nop': []}}\n"
+
+
+async def test_a_program_that_a_merge_runs_and_a_preview_does_not_is_not_known_rather_than_broken(fleet):
+    policy = "previews: {forbid: ['cmd.*']}\n"
+    fleet.controller.repository.commit({"saltern.yaml": policy}, "Policy")
+    await fleet.controller.go_live()
+    fleet.controller.repository.commit({"web.sls": PROGRAM, "saltern.yaml": policy}, branch="feature")
+    report = await fleet.previewed("feature")
+    [unknown] = report.unknown
+    assert (report.broken, unknown.minions) == ((), ("web1", "web2"))
+    assert ["Python of the tree, which is switched off" in text for text in unknown.texts] == [True]
+    [violation] = report.violations
+    assert violation.rule == "previews.forbid", "nobody gets around a rule by writing a program"
+    assert check_of(report, name="preview").state is CheckState.FAILURE
+    assert check_of(structs.replace(report, violations=()), name="preview").state is CheckState.NEUTRAL

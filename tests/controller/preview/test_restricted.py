@@ -50,7 +50,7 @@ async def test_a_secret_is_a_dummy(controller):
 
 async def test_no_python_of_the_tree_runs(controller):
     controller.repository.commit({"web.sls": PYTHON}, branch="feature")
-    assert (await previewed(controller, "feature", restricted=True)).broken
+    assert (await previewed(controller, "feature", restricted=True)).unknown
     assert not (await previewed(controller, "feature", restricted=False)).broken
 
 
