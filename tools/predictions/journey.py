@@ -64,7 +64,8 @@ class Journeys:
         """A rig on which this site is applied."""
         write(site, folder / "first")
         made = MachineRig if site.machine else Rig
-        journeys = cls(made(folder / "rig", MINIONS, folder / "first"))
+        # What a preview does not run it does not foretell: nothing would be compared where an SLS is a program.
+        journeys = cls(made(folder / "rig", MINIONS, folder / "first", {"preview_py_renderer": True}))
         journeys.paths = set(site.tree())
         return journeys
 
