@@ -21,7 +21,8 @@ _COMMANDS = frozenset({"cmd", "module"})
 """State modules that run what somebody wrote: it may fail."""
 
 _NOT_FORETOLD = re.compile(
-    r"What it would do is not known|\b(?:in )?a preview(?:\b does not| fetches|:|$)|in a preview"
+    r"(?:What it would|Whether it has something to) do is not known"
+    r"|\b(?:in )?a preview(?:\b does not| fetches|:|$)|in a preview"
 )
 """In what a minion says of a state that its preview did not look at."""
 

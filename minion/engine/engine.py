@@ -212,7 +212,8 @@ class StateEngine:
             try:
                 kept_from = condition(self._looked_at, self._functions, arguments)
             except (ConditionUnknown, ContentUnknown) as unknown:
-                kept_from, doubts = None, (str(unknown),)
+                asked = f"Whether it has something to do is not known: {unknown}"
+                kept_from, doubts = None, (asked if isinstance(unknown, ContentUnknown) else str(unknown),)
                 if self._foreseen is not None:
                     self._foreseen.condition_doubt = str(unknown)
             if kept_from is not None:

@@ -1,7 +1,12 @@
 """What of a prediction is certain."""
 
 from controller.preview.certainty import doubts_of_plan, doubts_of_results, with_uncertain
+from highstate.files import MemoryFiles
+from highstate.run.report import as_running
+from highstate.run.runner import run
 from highstate.types import Chunk
+from minion.engine.engine import StateEngine
+from minion.machine.machine import LocalMachine
 
 
 def chunk(state, fun, name, **arguments):
@@ -82,6 +87,17 @@ def test_a_command_that_follows_something_unknown_is_unknown():
     found = doubts_of_results(states, lambda: follows)
     assert {doubt.certainty for doubt in found.values()} == {"unknown"}
     assert found["cmd_|-c_|-c_|-run"].why.startswith("follows b (cmd.run): follows a (file.managed): ")
+
+
+def test_a_command_whose_condition_asks_of_what_the_run_changes_is_unknown(tmp_path):
+    log = f"{tmp_path}/log"
+    states = ((f"echo x >> {log}", {}), ("true", {"unless": f"grep -q x {log}"}))
+    made = [chunk("cmd", "run", name, **arguments) for name, arguments in states]
+    chunks = {each.tag: each for each in made}
+    engine = StateEngine(LocalMachine(sources_port=MemoryFiles({})), test=True)
+    found = run(chunks, engine, test=True, clock=lambda: 0.0)
+    doubts = doubts_of_results(as_running(chunks, found), dict)
+    assert [doubts[key].certainty for key in chunks] == ["conditional", "unknown"]
 
 
 def test_what_listens_to_something_uncertain_is_uncertain():
