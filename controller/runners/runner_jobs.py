@@ -27,6 +27,7 @@ from controller.runners.errors import ControllerCallFailed, UnknownControllerFun
 from controller.runners.listener import Listener
 from controller.runners.outcome import ControllerOutcome, failure_text, outcome_of
 from controller.runners.registry import FunctionKind
+from controller.schema.errors import ServiceError
 from controller.store import RunRecord, StoreError
 from options.limits import CountRefusal
 from reactors.storable import storable
@@ -158,7 +159,7 @@ class RunnerJobs:
         goes_on = False
         try:
             outcome = outcome_of(await bound.function(context, *bound.args, **bound.kwargs))
-        except ControllerCallFailed as error:
+        except (ControllerCallFailed, ServiceError) as error:
             outcome = ControllerOutcome(str(error), False)
         except asyncio.CancelledError:
             goes_on = self.ports.orchestrations.keeps(jid)

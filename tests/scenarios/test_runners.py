@@ -49,6 +49,16 @@ def test_what_fails_ends_with_1_and_says_why(make_rig):
     assert "It is not built: there is no salt-ssh" in runner(rig, "ssh.cmd", check=False).stderr
 
 
+def test_what_the_controller_refuses_to_ask_of_minions_is_the_result_of_the_runner(make_rig):
+    rig = make_rig(minions={"web1": {}})
+    refused = runner(rig, "salt.execute", "web1", "state.sls", check=False)
+    assert refused.returncode == 1
+    assert "state.sls needs the name of an SLS" in refused.stderr
+    assert "Exception" not in refused.stderr
+    assert rig.history()[0]["outcome"] == "failed"
+    assert rig.history()[0]["summary"].startswith("state.sls needs the name of an SLS")
+
+
 def test_a_runner_goes_on_when_nobody_waits_for_it_any_more(make_rig):
     rig = make_rig(minions={})
     asked = subprocess.Popen(

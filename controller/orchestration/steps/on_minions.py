@@ -163,7 +163,7 @@ def _has_news(one: CallReturn) -> bool:
 def _detail(one: CallReturn) -> str:
     """One line about a return that is no result of states."""
     if not one.answered:
-        return f"Minion {one.minion} did not return a state result. {one.error}".rstrip()
+        return f"Minion {one.minion} did not return a state result{one.error.removeprefix('Minion did not return')}"
     if isinstance(one.value, list | tuple):
         return f"Minion {one.minion} returned errors: " + "; ".join(map(str, one.value))
     if isinstance(one.value, Mapping):
