@@ -11,6 +11,8 @@ from typing import Any
 from tools.predictions.prediction import ForetoldState, Prediction
 
 _ACCOUNTS = ("user_|-", "group_|-")
+_MAY_FAIL = "a command may fail"
+"""A doubt that explains nothing where none has failed."""
 _EACH_RUN = ("pid", "stdout", "stderr", "retcode")
 """What a command says is not foretold."""
 
@@ -93,7 +95,12 @@ def _missed(minion: str, prediction: Prediction, outcome: Outcome) -> Iterator[D
     foretold, did = prediction.missed.get(minion, {}), outcome.missed.get(minion, frozenset())
     said = {key for key, state in foretold.items() if not state.uncertain}
     may = {key: state.uncertain for key, state in foretold.items() if state.uncertain}
-    doubts = [each.uncertain for each in prediction.states.get(minion, {}).values() if each.uncertain]
+    failed = any(state["result"] is False for state in outcome.states.get(minion, {}).values())
+    doubts = [
+        each.uncertain
+        for each in prediction.states.get(minion, {}).values()
+        if each.uncertain and (failed or not each.uncertain.endswith(_MAY_FAIL))
+    ]
     why = doubts[0] if doubts else ""
     for key in sorted(did - said):
         because = may.get(key, why)
