@@ -187,6 +187,13 @@ class CheckPush:
 
 
 @dataclass(frozen=True, slots=True)
+class SkipCheck:
+    """The policy asks for no check after this run; one that asks for it later does not mean this run."""
+
+    run_id: str
+
+
+@dataclass(frozen=True, slots=True)
 class ApplyMissed:
     """Run the states that the plan of a push missed, as this report of a check says."""
 
@@ -229,6 +236,7 @@ Instruction: TypeAlias = (
     | Decline
     | Remediate
     | CheckPush
+    | SkipCheck
     | ApplyMissed
     | Resend
     | TimeOutRun
@@ -334,7 +342,9 @@ def _next_run(state: ObservedState, policy: Policy, now: float) -> list[Instruct
         return [ApplyMissed(state.drift.run_id)]
     if state.drift is not None and policy.drift.mode == "remediate":
         return _remediate(state.drift, now)
-    return [CheckPush(state.unchecked)] if state.unchecked and policy.verify != "none" else []
+    if not state.unchecked:
+        return []
+    return [SkipCheck(state.unchecked) if policy.verify == "none" else CheckPush(state.unchecked)]
 
 
 def _apply(state: ObservedState, policy: Policy, now: float) -> list[Instruction]:

@@ -35,6 +35,7 @@ from controller.reconcile.decision import (
     Resend,
     SendApplied,
     SendDesired,
+    SkipCheck,
     TimeOutRun,
     reconcile,
 )
@@ -178,6 +179,9 @@ class Reconciler:
                 return
             case AfterRun():
                 self._answers[minion] = instruction
+                return
+            case SkipCheck(run_id=run_id):
+                self._checks.checked[minion] = run_id
                 return
             case RequeueAfter(time=time):
                 self._queue.add_at(minion, time)

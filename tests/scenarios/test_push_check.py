@@ -113,3 +113,15 @@ def test_policy_may_only_have_it_reported(make_rig):
     rig.wait("the report", lambda: rig.status()["web1"]["health"] == "Drifted")
     assert missed(rig) == 1
     assert not (rig.root("web1") / "later").exists()
+
+
+def test_a_push_that_policy_wanted_no_check_of_is_not_checked_when_policy_changes(make_rig):
+    rig = make_rig(minions={"web1": {}})
+    with_later(rig, "verify: none\n")
+    rig.wait_applied(rig.push("number 1", NUMBER))
+    unchecked = rig.history("web1")[0]["run_id"]
+    rig.wait_applied(rig.push("checks", {"states/saltern.yaml": ("verify: none", "verify: apply")}))
+    rig.wait_applied(rig.push("number 2", {"pillar/numbers.sls": ("number: 1\n", "number: 2\n")}))
+    rig.wait("the check", lambda: rig.history("web1")[0]["kind"] == "drift")
+    causes = [run["cause"] for run in rig.history("web1")]
+    assert f"check after {unchecked}" not in causes

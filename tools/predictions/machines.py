@@ -14,6 +14,14 @@ from tools.predictions.kinds import SERVICES
 _ENTER = 'mount --bind "$1" /etc && mount --bind "$2" "$3" && shift 3 && exec "$@"'
 _INIT_SCRIPT = """\
 #!/bin/sh
+### BEGIN INIT INFO
+# Provides: $NAME
+# Required-Start:
+# Required-Stop:
+# Default-Start: 2 3 4 5
+# Default-Stop: 0 1 6
+# Short-Description: a service to throw away
+### END INIT INFO
 state=/etc/predicted-$(basename "$0")
 case "$1" in
   start) [ -e "$state" ] || echo started > "$state" ;;
@@ -48,7 +56,7 @@ class MachineRig(Rig):
             subprocess.run(["cp", "-a", "/etc", str(self.etc(minion))], check=True)
             for name in SERVICES:
                 script = self.etc(minion) / "init.d" / name
-                script.write_text(_INIT_SCRIPT)
+                script.write_text(_INIT_SCRIPT.replace("$NAME", name))
                 script.chmod(0o755)
         enter = ["unshare", "--mount", "sh", "-c", _ENTER, "sh", str(self.etc(minion)), str(nothing), str(systemctl)]
         self._start(minion, "minion", "-c", str(self.directory / minion), before=enter)

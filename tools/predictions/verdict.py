@@ -11,6 +11,8 @@ from typing import Any
 from tools.predictions.prediction import ForetoldState, Prediction
 
 _ACCOUNTS = ("user_|-", "group_|-")
+_WOULD_FAIL = "this would be failed"
+"""Of test.fail_with_changes, whose result under test=True is None as in Salt."""
 _MAY_FAIL = "a command may fail"
 """A doubt that explains nothing where none has failed."""
 _EACH_RUN = ("pid", "stdout", "stderr", "retcode")
@@ -140,8 +142,8 @@ def _of_minion(
 
 
 def _differs(key: str, said: ForetoldState, did: Mapping[str, Any]) -> str:
-    result = True if said.result is None else said.result
-    if result is not did["result"]:
+    fails = said.result is False or _WOULD_FAIL in said.comment
+    if fails is not (did["result"] is False):
         return f"said {said.result} ({said.comment}), is {did['result']} ({did['comment']})"
     acts = bool(did["changes"])
     if key.startswith("cmd_|-") or "mod_watch" in key:

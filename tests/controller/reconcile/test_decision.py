@@ -21,6 +21,7 @@ from controller.reconcile.decision import (
     Resend,
     SendApplied,
     SendDesired,
+    SkipCheck,
     Sync,
     TimeOutRun,
     backoff,
@@ -72,7 +73,7 @@ HELD = replace(SYNCED, hold_until=NOW + 500)
         pytest.param(replace(HELD, hold_until=NOW, connected=False), AUTO, [ReleaseHold()], id="also while it is away"),
         pytest.param(PUSHED, AUTO, [SendDesired(), Apply(whole=False)], id="a push: send and apply what changed"),
         pytest.param(PART, AUTO, [CheckPush("r1")], id="a part was run: the whole is looked at once"),
-        pytest.param(PART, Policy(verify="none"), [], id="policy asks for no check"),
+        pytest.param(PART, Policy(verify="none"), [SkipCheck("r1")], id="policy asks for no check"),
         pytest.param(
             replace(PUSHED, unchecked="r1"), AUTO, [SendDesired(), Apply(whole=False)], id="a push goes first"
         ),
