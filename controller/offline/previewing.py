@@ -28,7 +28,6 @@ from controller.observe.redactor import Redactor
 from controller.offline.isolation import Isolated, Lost
 from controller.offline.tree_policy import with_policy
 from controller.offline.trees import snapshot_of
-from controller.preview.base_side import BaseSide
 from controller.preview.comparison import Comparer, Comparison
 from controller.preview.contents.rendered_texts import RenderedTexts
 from controller.preview.contents.sides import rendering, top_questions
@@ -37,6 +36,7 @@ from controller.preview.forecast import groups_of_targets
 from controller.preview.origins import Origins
 from controller.preview.reporting import Known, completed
 from controller.preview.repository_places import RepositoryPlaces
+from controller.preview.sides.base_side import BaseSide
 from controller.reconcile.policy import POLICY_FILE, Policy, PolicyInvalid, read_policy
 from controller.reconcile.source_differences import SourceDifferences
 from controller.schema.previews import MovedSource

@@ -19,12 +19,12 @@ from controller.compilation.compile_messages import CompiledMinion
 from controller.compilation.recorded_facts import NO_ANSWER
 from controller.config.limits import PreviewLimits
 from controller.observe.redactor import Redactor
-from controller.preview.base_side import BaseSide, MergePlan, merge_plan
 from controller.preview.certainty import doubts_of_plan, doubts_of_results, with_doubts, with_uncertain
 from controller.preview.contents.rendered_texts import RenderedTexts
 from controller.preview.document_reader import DocumentReader
 from controller.preview.resources import resources_of, without_texts
 from controller.preview.service_acts import ServiceAct, service_acts
+from controller.preview.sides.base_side import BaseSide, MergePlan, merge_plan
 from controller.preview.timing import alters_grains
 from controller.reconcile.emptied import emptied_warning
 from controller.reconcile.links import LinkFinder, links_of

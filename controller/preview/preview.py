@@ -29,8 +29,6 @@ from controller.jobs.targets import Targets
 from controller.observe.push_check import pending_in
 from controller.observe.redactor import Redactor
 from controller.observe.run_text import requested
-from controller.preview.base_side import BaseSide, applied_side
-from controller.preview.batches import TOGETHER, batches_of
 from controller.preview.comparison import Comparer, Comparison, TestRun
 from controller.preview.contents.rendered_texts import RenderedTexts
 from controller.preview.contents.sides import rendered_sides, top_targets
@@ -41,12 +39,14 @@ from controller.preview.live.head_documents import HeadDocuments, keep_documents
 from controller.preview.live.live_facts import PreviewCompiles, with_facts
 from controller.preview.live.live_tests import NOT_KEPT, found_after, live_test, with_tests
 from controller.preview.live.sampling import sampled
-from controller.preview.one_ahead import one_ahead
 from controller.preview.origins import Origins
-from controller.preview.policies import SidePolicy, side_policy
 from controller.preview.reporting import Known, completed
 from controller.preview.repository_places import RepositoryPlaces
-from controller.preview.scope import Scope, scope_of, stored_base
+from controller.preview.sides.base_side import BaseSide, applied_side
+from controller.preview.sides.batches import TOGETHER, batches_of
+from controller.preview.sides.one_ahead import one_ahead
+from controller.preview.sides.policies import SidePolicy, side_policy
+from controller.preview.sides.scope import Scope, scope_of, stored_base
 from controller.preview.timing import apply_timing
 from controller.reconcile.documents import Documents
 from controller.reconcile.plan import with_needs

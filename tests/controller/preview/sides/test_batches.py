@@ -5,8 +5,8 @@ import itertools
 
 import pytest
 
-from controller.preview.batches import TOGETHER, batches_of
-from controller.preview.one_ahead import one_ahead
+from controller.preview.sides.batches import TOGETHER, batches_of
+from controller.preview.sides.one_ahead import one_ahead
 from controller.store import MinionRecord
 
 

@@ -13,7 +13,7 @@ from controller.compilation.builder import shaping_of
 from controller.compilation.compile_messages import CompiledMinion
 from controller.compilation.compile_requests import CompileRequests
 from controller.compilation.dependency_index import DependencyIndex
-from controller.preview.base_side import is_pending, lifts_manual
+from controller.preview.sides.base_side import is_pending, lifts_manual
 from controller.reconcile.policy import Policy
 from controller.store import DesiredRecord, MinionRecord
 from gitfs.source import Trees

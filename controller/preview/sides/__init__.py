@@ -1,0 +1,1 @@
+"""The two sides of a preview: which trees, what policy says of them, whom the change concerns, and their compiles."""
