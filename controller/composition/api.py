@@ -14,8 +14,12 @@ from controller.jobs.jobs import Jobs
 from controller.jobs.state_calls import StateCalls
 from controller.messages.message_handlers import MessageHandlers
 from controller.preview.live.live_facts import PreviewCompiles
+from controller.preview.live_runs import LiveTestRuns
+from controller.preview.pairs import SideCompiles
 from controller.preview.preview import Previews
 from controller.preview.report_archive import ReportArchive
+from controller.preview.sides.trees import SideTrees
+from controller.preview.threads import PreviewThreads
 from controller.pull_requests.reconciler import PullRequests
 from controller.reconcile.reconciler import Reconciler
 from controller.report.links import ReportLinks, link_key
@@ -108,23 +112,39 @@ def compose_service(
 
 
 def _previews(shared: Shared, compilation: CompilationParts, jobs: Jobs) -> Previews:
+    limits = shared.resources.settings.limits.preview
+    on_refusal = partial(shared.metrics.limit_refused, "preview")
+    threads = PreviewThreads(ThreadPoolExecutor(max_workers=_PREVIEW_THREADS, thread_name_prefix="preview"))
+    pool = compilation.preview_pool
     return Previews(
         name=shared.controller_name,
-        targets=shared.targets,
         source=shared.resources.source,
-        compiles=PreviewCompiles(
-            compilation.preview_pool, compilation.builds.facts, compilation.preview_pool.processes
+        trees=SideTrees(source=shared.resources.source, threads=threads),
+        sides=SideCompiles(
+            compiles=PreviewCompiles(pool, compilation.builds.facts, pool.processes),
+            requests=compilation.requests,
+            index=compilation.builds.builder.dependency_index,
+            run_programs=shared.resources.settings.preview_py_renderer,
+            limits=limits,
+            threads=threads,
+            on_refusal=on_refusal,
         ),
+        tests=LiveTestRuns(
+            jobs=jobs,
+            documents=shared.documents,
+            files=shared.files,
+            store=shared.resources.store,
+            threads=threads,
+            on_refusal=on_refusal,
+        ),
+        targets=shared.targets,
         requests=compilation.requests,
-        index=compilation.builds.builder.dependency_index,
         documents=shared.documents,
         jobs=jobs,
         redactor=shared.redactor,
-        files=shared.files,
-        run_programs=shared.resources.settings.preview_py_renderer,
-        limits=shared.resources.settings.limits.preview,
-        on_refusal=partial(shared.metrics.limit_refused, "preview"),
-        threads=ThreadPoolExecutor(max_workers=_PREVIEW_THREADS, thread_name_prefix="preview"),
+        limits=limits,
+        on_refusal=on_refusal,
+        threads=threads,
     )
 
 

@@ -44,4 +44,4 @@ async def test_parts_share_one_state(make_controller):
     assert parts.handlers.results.waiters is parts.service.minions.jobs.waiters
     assert parts.builds.builder.reconciler is parts.reconciler
     assert parts.handlers.reconcilers.builds is parts.builds
-    assert parts.service.minions.previews.compiles.compiler is parts.pools[1]
+    assert parts.service.minions.previews.sides.compiles.compiler is parts.pools[1]
