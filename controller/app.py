@@ -152,6 +152,7 @@ def _start_tasks(parts: Parts) -> list[asyncio.Task[None]]:
         asyncio.create_task(parts.reactor.run(), name="reactor"),
         asyncio.create_task(parts.returners.run(), name="returners"),
         asyncio.create_task(parts.schedule.run(), name="schedule"),
+        asyncio.create_task(parts.engines.run(), name="engines"),
         asyncio.create_task(_prune(parts), name="prune"),
     ]
 

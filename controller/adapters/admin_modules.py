@@ -15,7 +15,7 @@ from extmods.plugins import PluginPillar, Plugins, PluginTops, WithPlugins
 from highstate.ports import PillarSource, TopSource
 from minion.execution.module_host import MinionHost
 
-KINDS = ("modules", "pillar", "runners", "tops", "utils")
+KINDS = ("engines", "modules", "pillar", "runners", "tops", "utils")
 """Folders that are looked into: `KIND` or `_KIND`."""
 
 

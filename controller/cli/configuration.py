@@ -6,7 +6,13 @@ from pathlib import Path
 
 from controller.cli.config_folder import check_folder
 from controller.cli.failure import USAGE, Failure
-from controller.config.settings import BadControllerSettings, ControllerSettings, check_git, load_settings
+from controller.config.settings import (
+    BadControllerSettings,
+    ControllerSettings,
+    check_engines,
+    check_git,
+    load_settings,
+)
 
 
 def settings_of(config_dir: Path, *, whole: bool = False) -> ControllerSettings:
@@ -16,6 +22,7 @@ def settings_of(config_dir: Path, *, whole: bool = False) -> ControllerSettings:
         settings = load_settings(config_dir)
         if whole:
             check_git(settings)
+            check_engines(settings)
     except BadControllerSettings as error:
         faults = [str(fault) for fault in error.faults]
         raise Failure("the configuration cannot be used", USAGE, problems=faults) from None

@@ -15,8 +15,9 @@ from controller.composition.pull_requests import compose_pull_requests
 from controller.composition.reactions import compose_reactor
 from controller.composition.reconcile import compose_reconciler
 from controller.composition.returners import compose_returners
-from controller.composition.runners import compose_runners
+from controller.composition.runners import compose_engines, compose_runners
 from controller.composition.shared import Resources, share
+from controller.engines.engines import Engines
 from controller.messages.message_handlers import MessageHandlers
 from controller.observe.event_log import EventLog
 from controller.observe.metrics import Metrics
@@ -49,6 +50,7 @@ class Parts:
     reactor: Reactor
     returners: Returners
     schedule: ControllerSchedule
+    engines: Engines
 
 
 def compose(resources: Resources) -> Parts:
@@ -80,6 +82,7 @@ def compose(resources: Resources) -> Parts:
         runners=runners,
         returners=returners,
         reactor=compose_reactor(shared, compilation, actions.jobs, runners, reconciler),
+        engines=compose_engines(shared, runners),
         schedule=ControllerSchedule(
             file=shared.resources.settings.cachedir / "schedule.json",
             own=shared.resources.settings.schedule,

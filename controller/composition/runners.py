@@ -7,6 +7,7 @@ from functools import cache, partial
 from controller.compilation.source_reconciler import SourceReconciler
 from controller.composition.compilation import CompilationParts
 from controller.composition.shared import Shared
+from controller.engines.engines import Engines
 from controller.jobs.jobs import Jobs
 from controller.orchestration.compiler import OrchestrationCompiler
 from controller.orchestration.orchestrator import Orchestrator
@@ -61,6 +62,20 @@ def compose_runners(shared: Shared, compilation: CompilationParts, jobs: Jobs, k
     )
     orchestrator.use(runners)
     return runners
+
+
+def compose_engines(shared: Shared, runners: RunnerJobs) -> Engines:
+    """What keeps the engines of the administrator running."""
+    settings = shared.resources.settings
+    refused = partial(shared.metrics.limit_refused, "engine")
+    return Engines(
+        configured=settings.engines,
+        ports=runners.ports,
+        processes=RunnerProcesses(settings=settings, live=shared.live, on_refusal=refused),
+        ids=shared.ids,
+        limits=settings.limits.engine,
+        on_refusal=refused,
+    )
 
 
 def _fetch(shared: Shared, sources: SourceReconciler, remote: str | None, user: str) -> int:

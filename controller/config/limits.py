@@ -160,6 +160,24 @@ class RunnerLimits:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class EngineLimits:
+    """Engines of the administrator, each of which has a process of its own."""
+
+    memory_bytes: LimitCount = 512 * 1024 * 1024
+    """Bytes of memory of such a process."""
+    events_per_second: LimitCount = 100
+    """Events that an engine sends; with more it waits."""
+    message_bytes: LimitCount = 1024 * 1024
+    """Bytes of one event or question; with more the engine is ended, and begun again."""
+    waiting_events: LimitCount = 1000
+    """Events that wait for an engine which reads slowly; of more, the oldest are dropped."""
+    waiting_bytes: LimitCount = 4 * 1024 * 1024
+    """Bytes of these."""
+    output_bytes: LimitCount = 16 * 1024 * 1024
+    """Bytes that an engine may print into the log until it ends; of more, nothing is shown."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class StateCallLimits:
     """Calls whose states are compiled on the controller: `state.sls`, `state.show_sls`, `pillar=`."""
 
@@ -271,6 +289,7 @@ class BorderLimits:
     state_call: StateCallLimits = field(default_factory=StateCallLimits)
     orchestration: OrchestrationLimits = field(default_factory=OrchestrationLimits)
     returner: ReturnerLimits = field(default_factory=ReturnerLimits)
+    engine: EngineLimits = field(default_factory=EngineLimits)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

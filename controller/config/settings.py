@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, TypeAlias
 
+from controller.config.engines import EngineSettings, lacking_engines, read_engines
 from controller.config.files import read_files
 from controller.config.forges import ForgeSettings, read_forges, unknown_remotes
 from controller.config.limits import BorderLimits, read_limits
@@ -169,6 +170,8 @@ class ControllerSettings:
     """Which SLS answer events of which tags."""
     rules: NativeRules = field(default_factory=NativeRules)
     schedule: ControllerJobs = field(default_factory=ControllerJobs)
+    engines: tuple[EngineSettings, ...] = ()
+    """Programs of the administrator that go on beside it."""
     returners: ReturnerSettings = field(default_factory=ReturnerSettings)
     """Where events and jobs are kept outside."""
     places: Mapping[str, str] = field(default_factory=dict, repr=False)
@@ -196,7 +199,7 @@ def load_file(path: Path) -> ControllerSettings:
     options, faults = read_files(path, path.with_name(path.name + ".d") / "none")
     if not path.exists():
         faults.append(Fault(str(path), "there is no such file"))
-    known = {name: option for name, option in options.items() if _unknown(name, option) is None}
+    known = {name: option for name, option in options.items() if name != "engines" and _unknown(name, option) is None}
     return _settings(known, faults, path.absolute().parent)
 
 
@@ -218,6 +221,7 @@ def _settings(options: Mapping[str, Option], faults: list[Fault], config_dir: Pa
         rules=read_rules(options.get("rules"), faults),
         returners=read_returners(options, faults),
         schedule=read_controller_jobs(options.get("schedule"), faults),
+        engines=read_engines(options.get("engines"), faults),
         places={name: option.place for name, option in options.items()},
         **_located(dict(own)),
     )
@@ -311,6 +315,13 @@ def check_git(settings: ControllerSettings) -> None:
         raise BadControllerSettings(sorted(faults, key=_position(options)))
 
 
+def check_engines(settings: ControllerSettings) -> None:
+    """See that the modules of the engines are there. Raises BadControllerSettings."""
+    folders = [each for each in (settings.ports.extension_modules, *settings.ports.module_dirs) if each]
+    if faults := lacking_engines(settings.engines, folders):
+        raise BadControllerSettings(faults)
+
+
 def _is_known(name: str) -> bool:
     return name in KNOWN or name.startswith(GIT_PREFIXES) or is_returner_option(name)
 
@@ -380,6 +391,7 @@ _NOT_OPTIONS = frozenset(
         "reactor",
         "rules",
         "schedule",
+        "engines",
         "places",
         "opts",
         "returners",
@@ -409,6 +421,7 @@ KNOWN = frozenset(
         "reactor",
         "rules",
         "schedule",
+        "engines",
         *RETURNER_OPTIONS,
         *OWN,
         *LANGUAGE,
@@ -422,6 +435,7 @@ KNOWN = frozenset(
 POLICY = frozenset(("apply", "push", "verify", "drift", "facts", "missing_source", "previews", "beacons"))
 """Keys of a tree's saltern.yaml."""
 SALT_NAMES = {
+    "engines_dirs": "module_dirs",
     "open_mode": "auto_accept",
     "worker_threads": "compile_workers",
     "timeout": "run_timeout",

@@ -45,7 +45,7 @@ _MODULES = {
     "salt.utils.dictdiffer": "utils.dictdiffer",
     "salt.utils.dictupdate": "utils.dictupdate",
     "salt.utils.environment": "utils.small",
-    "salt.utils.event": "utils.small",
+    "salt.utils.event": "utils.event",
     "salt.utils.files": "utils.files",
     "salt.utils.functools": "utils.functools",
     "salt.utils.hashutils": "utils.hashutils",

@@ -13,6 +13,9 @@ import msgspec
 
 from highstate.types import Files
 
+NEXT_EVENTS = "saltern.next_events"
+"""What the process of an engine asks for the events that wait; its argument: for how many seconds."""
+
 
 class ProcessJob(NamedTuple):
     """One call."""
@@ -30,6 +33,8 @@ class ProcessJob(NamedTuple):
     user: str
     runners: tuple[str, ...]
     """Names of the controller's own runners."""
+    engine: bool = False
+    """Whether it is the function of an engine."""
 
 
 class RunnerQuery(msgspec.Struct, frozen=True, kw_only=True, tag="ask"):

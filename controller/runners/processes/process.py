@@ -25,6 +25,7 @@ from controller.config.limits import RunnerLimits
 from controller.runners.context import RunnerContext
 from controller.runners.errors import ControllerCallFailed
 from controller.runners.processes.messages import FiredEvent, ProcessJob, ProcessReturn, RunnerAnswer, RunnerQuery
+from controller.schema.errors import ServiceError
 from options.limits import CountRefusal
 
 log = structlog.get_logger("saltern.runners")
@@ -126,7 +127,7 @@ class FunctionProcess:
     async def _answer(self, context: RunnerContext, asked: RunnerQuery) -> RunnerAnswer:
         try:
             return RunnerAnswer(value=await self.ask(context, asked.fun, asked.args, asked.kwargs))
-        except ControllerCallFailed as error:
+        except (ControllerCallFailed, ServiceError) as error:
             return RunnerAnswer(error=str(error))
 
     async def _print(self, process: asyncio.subprocess.Process, context: RunnerContext) -> str:

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import os
 import re
+import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+
+from msgspec import structs
 
 from controller.adapters.admin_modules import FolderStore
 from controller.compilation.sandbox_policy import sandbox_policy_of
 from controller.compilation.workers.settings import WorkerSettings
-from controller.config.limits import RunnerLimits
+from controller.config.limits import EngineLimits, RunnerLimits
 from controller.config.settings import ControllerSettings
 from controller.reconcile.live import LiveRevision
 from controller.runners import registry
@@ -21,7 +25,7 @@ from controller.runners.context import RunnerContext
 from controller.runners.errors import ControllerCallFailed, UnknownControllerFunction
 from controller.runners.option_values import option_values
 from controller.runners.processes.messages import ProcessJob
-from controller.runners.processes.process import FunctionProcess
+from controller.runners.processes.process import AskRunner, FunctionProcess
 from extmods.compile_modules import Tree
 from highstate.types import Files
 from options.limits import CountRefusal
@@ -57,6 +61,26 @@ class RunnerProcesses:
             )
         job = self._job(context, fun, args, kwargs)._replace(files=files)
         return await self._process(sandboxed=True).run(context, job)
+
+    async def engine(
+        self, context: RunnerContext, module: str, arguments: Mapping[str, Any], limits: EngineLimits, ask: AskRunner
+    ) -> None:
+        """Run an engine of the administrator until it ends.
+
+        ControllerCallFailed when it fails. `ask` answers its questions, whatever their number.
+        """
+        job = self._job(context, f"{module}.start", (), arguments)
+        job = job._replace(folders=self._folders, engine=True, opts={**job.opts, "__role": "master"})
+        bounds = RunnerLimits(
+            seconds=math.inf,
+            messages=sys.maxsize - 1,
+            value_bytes=limits.message_bytes,
+            memory_bytes=limits.memory_bytes,
+            output_bytes=limits.output_bytes,
+        )
+        process = self._process(sandboxed=False)
+        settings = structs.replace(process.settings, memory_bytes=limits.memory_bytes)
+        await replace(process, settings=settings, limits=bounds, ask=ask).run(context, job)
 
     async def execution_function(
         self, context: RunnerContext, fun: str, args: Sequence[Any], kwargs: Mapping[str, Any]

@@ -13,7 +13,8 @@ import pickle
 import re
 import socket
 import sys
-from collections.abc import Callable, Iterator, Mapping
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,13 +24,21 @@ from controller.adapters.admin_modules import FolderStore
 from controller.compilation.workers.channel import WorkerChannel
 from controller.compilation.workers.entry import begin
 from controller.compilation.workers.settings import WorkerSettings
-from controller.runners.processes.messages import FiredEvent, ProcessJob, ProcessReturn, RunnerAnswer, RunnerQuery
+from controller.runners.processes.messages import (
+    NEXT_EVENTS,
+    FiredEvent,
+    ProcessJob,
+    ProcessReturn,
+    RunnerAnswer,
+    RunnerQuery,
+)
 from extmods.compile_modules import TreeModules
 from extmods.dunders import ModuleScope
 from extmods.loader import UserModules
 from extmods.plain_data import plain
 from extmods.plugins import Plugins
 from extmods.ports import ImportableFunctions, ModuleSources
+from extmods.salt_compat.utils.event import EventPort, connect
 from highstate.ports import SourceFailed
 from highstate.types import Minion, Value
 from minion.execution.context import Context
@@ -48,12 +57,15 @@ class _Controller:
 
     def __init__(self, channel: WorkerChannel) -> None:
         self._channel = channel
+        self._lock = threading.Lock()
+        """Threads of a module ask one after the other."""
 
     def ask(self, fun: str, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
         """The value of one of the controller's runners; SourceFailed when it fails."""
         given = plain({"args": list(args), "kwargs": dict(kwargs)})
-        self._send(RunnerQuery(fun=fun, args=tuple(given["args"]), kwargs=given["kwargs"]))
-        answer: RunnerAnswer = pickle.loads(self._channel.receive())  # noqa: S301 - from the controller alone
+        with self._lock:
+            self._send(RunnerQuery(fun=fun, args=tuple(given["args"]), kwargs=given["kwargs"]))
+            answer: RunnerAnswer = pickle.loads(self._channel.receive())  # noqa: S301 - from the controller alone
         if answer.error:
             raise SourceFailed(answer.error)
         return answer.value
@@ -69,6 +81,37 @@ class _Controller:
 
     def _send(self, message: msgspec.Struct) -> None:
         self._channel.send(_ENCODER.encode(message))
+
+
+def _events_of(controller: _Controller) -> EventPort:
+    """The events of the controller, for `salt.utils.event` in an engine."""
+
+    def fire(tag: str, data: Mapping[str, Any]) -> None:
+        controller.ask("event.send", (str(tag), data), {})
+
+    def wait_for_events(seconds: float) -> Sequence[tuple[str, dict[str, Any]]]:
+        found: Sequence[tuple[str, dict[str, Any]]] = controller.ask(NEXT_EVENTS, (seconds,), {})
+        return found
+
+    return EventPort(fire, wait_for_events)
+
+
+class _EngineFunctions(Mapping[str, Callable[..., Any]]):
+    """`__salt__` of an engine: runners, and execution functions of this machine."""
+
+    def __init__(self, runners: _RunnerFunctions) -> None:
+        self._runners = runners
+
+    def __getitem__(self, fun: str) -> Callable[..., Any]:
+        if fun in self._runners:
+            return self._runners[fun]
+        return lambda *args, **kwargs: _execution_function(fun, args, kwargs)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._runners)
+
+    def __len__(self) -> int:
+        return len(self._runners)
 
 
 class _JidEvents:
@@ -129,7 +172,8 @@ class _RunnerHost:
         self, modules: UserModules, minion: Minion, opts: Mapping[str, Any], pillar: Mapping[str, Value]
     ) -> ModuleScope:
         """See `ModuleHost`."""
-        functions = _RunnerFunctions(self._job, modules, self._controller)
+        runners = _RunnerFunctions(self._job, modules, self._controller)
+        functions = _EngineFunctions(runners) if self._job.engine else runners
         return ModuleScope(minion_id=_NAME, opts=opts, grains={}, pillar={}, functions=functions)
 
 
@@ -142,13 +186,16 @@ def _runner(job: ProcessJob, controller: _Controller) -> Any:
     if not job.fun:
         return _documentation(UserModules(store=store, dunders=dict, imports=host.imports, quiet=True))
     plugins = Plugins(store=store, host=host, opts=job.opts, minion=minion)
+    if job.engine:
+        connect(_events_of(controller))
+    kind = "engines" if job.engine else "runners"
     dunders = {
         "__jid__": job.jid,
         "__user__": job.user,
         "__tag__": f"salt/run/{job.jid}",
         "__jid_event__": _JidEvents(controller),
     }
-    return plugins.call("runners", job.fun, minion, {}, lambda one: one(*job.args, **job.kwargs), dunders)
+    return plugins.call(kind, job.fun, minion, {}, lambda one: one(*job.args, **job.kwargs), dunders)
 
 
 def _documentation(modules: UserModules) -> dict[str, str]:

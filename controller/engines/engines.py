@@ -1,0 +1,150 @@
+"""Keeps the engines of the administrator running: each in a process of its own, begun again when it ends.
+
+Started by `controller.app`, and ended with the controller. An engine that ends is begun again after a pause, which
+grows while it ends at once. How fast events come from it is bounded: one that sends more waits.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import structlog
+
+from controller.config.engines import EngineSettings
+from controller.config.limits import EngineLimits
+from controller.reconcile.jids import Jids
+from controller.runners import registry
+from controller.runners.context import RunnerContext, RunnerPorts
+from controller.runners.errors import ControllerCallFailed
+from controller.runners.listener import Listener
+from controller.runners.processes.messages import NEXT_EVENTS
+from controller.runners.processes.processes import RunnerProcesses
+from options.limits import CountRefusal
+from reactors.bus import QueueBounds, Subscription
+from reactors.tags import as_salt
+
+log = structlog.get_logger("saltern.engines")
+
+FIRST_PAUSE = 1.0
+"""Seconds until an engine that has ended is begun again; twice as long each time that it ends at once."""
+LONGEST_PAUSE = 60.0
+STEADY_SECONDS = 60.0
+"""An engine that has run for so long has not ended at once."""
+_LONGEST_WAIT = 1.0
+"""Seconds that an engine waits for events in one question; meanwhile its other threads cannot ask."""
+
+
+class EngineOutput(Listener):
+    """What an engine prints goes to the log."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__()
+        self._name = name
+
+    async def write(self, text: str) -> None:
+        """Log a text, line by line."""
+        for line in text.splitlines():
+            log.info("engine says", engine=self._name, text=line[:2000])
+
+
+@dataclass(slots=True, kw_only=True)
+class Engines:
+    """The engines that are configured. Times are seconds."""
+
+    configured: Sequence[EngineSettings]
+    ports: RunnerPorts
+    processes: RunnerProcesses
+    ids: Jids
+    limits: EngineLimits
+    on_refusal: CountRefusal
+
+    async def run(self) -> None:
+        """Keep them running until cancelled."""
+        async with asyncio.TaskGroup() as group:
+            for engine in self.configured:
+                group.create_task(self._keep(engine), name=f"engine {engine.name}")
+
+    async def _keep(self, engine: EngineSettings) -> None:
+        pause, now = FIRST_PAUSE, asyncio.get_running_loop().time
+        while True:
+            began = now()
+            error = await self._start(engine)
+            pause = FIRST_PAUSE if now() - began >= STEADY_SECONDS else pause
+            data = {"engine": engine.name, "error": error, "again_in": pause}
+            self.ports.bus.publish(f"saltern/engine/{engine.name}/ended", data)
+            log.error("engine ended, and is begun again", engine=engine.name, seconds=pause, error=error)
+            await asyncio.sleep(pause)
+            pause = min(2 * pause, LONGEST_PAUSE)
+
+    async def _start(self, engine: EngineSettings) -> str:
+        """Run an engine until it ends; why it did."""
+        tag = f"saltern/engine/{engine.name}/started"
+        event = self.ports.bus.publish(tag, {"engine": engine.name, "module": engine.module})
+        context = RunnerContext(
+            ports=self.ports,
+            jid=self.ids.next(),
+            user="Engine",
+            cause=event.id,
+            listener=EngineOutput(engine.name),
+            say=_say_nothing,
+        )
+        with contextlib.ExitStack() as stack:
+            bounds = QueueBounds(events=self.limits.waiting_events, size=self.limits.waiting_bytes)
+            answers = _EngineAnswers(
+                limits=self.limits,
+                on_refusal=self.on_refusal,
+                listen=lambda: stack.enter_context(
+                    self.ports.bus.subscribe_to(lambda _: True, bounds=bounds, on_refusal=self.on_refusal)
+                ),
+            )
+            try:
+                await self.processes.engine(context, engine.module, engine.arguments, self.limits, answers.answer)
+            except ControllerCallFailed as error:
+                return str(error)
+            except Exception as error:  # the border of one engine: it ends no other, and not the controller
+                log.error("engine failed", engine=engine.name, exc_info=error)
+                return f"{type(error).__name__}: {error}"
+        return "its function start has returned"
+
+
+@dataclass(slots=True, kw_only=True)
+class _EngineAnswers:
+    """Answers the questions of the process of one engine."""
+
+    limits: EngineLimits
+    on_refusal: CountRefusal
+    listen: Callable[[], Subscription]
+    _subscription: Subscription | None = None
+    _next_at: float = field(default=0.0)
+
+    async def answer(self, context: RunnerContext, fun: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        """The events that wait, for `NEXT_EVENTS`; else what a runner returns. ControllerCallFailed when it fails."""
+        if fun == NEXT_EVENTS:
+            return await self._events(*args)
+        if fun == "event.send":
+            await self._pace()
+        bound = registry.bind("runner", fun, args, kwargs)
+        return await bound.function(context, *bound.args, **bound.kwargs)
+
+    async def _events(self, seconds: float) -> list[tuple[str, dict[str, Any]]]:
+        if self._subscription is None:
+            self._subscription = self.listen()
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self._subscription.wait(), max(0.0, min(float(seconds), _LONGEST_WAIT)))
+        return [(event.tag, as_salt(event)) for event in self._subscription.drain()]
+
+    async def _pace(self) -> None:
+        """Have an engine that sends events faster than it may wait."""
+        now = asyncio.get_running_loop().time()
+        if self._next_at > now:
+            self.on_refusal("events-per-second")
+            await asyncio.sleep(self._next_at - now)
+        self._next_at = max(now - 1.0, self._next_at) + 1 / self.limits.events_per_second
+
+
+def _say_nothing(data: Mapping[str, Any], suffix: str = "progress") -> None:
+    """An engine has no progress."""

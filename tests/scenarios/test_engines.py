@@ -1,0 +1,125 @@
+"""Engines on a real controller: the examples at work, what is done about one that ends, and what is refused."""
+
+import http.server
+import json
+import shutil
+import threading
+import urllib.error
+import urllib.request
+from pathlib import Path
+
+import pytest
+from rig import Failed, free_ports
+
+EXAMPLES = Path(__file__).parents[2] / "examples/engines/engines"
+
+
+@pytest.fixture
+def inbox():
+    """A server that keeps what is posted to it."""
+    posted = []
+
+    class Inbox(http.server.BaseHTTPRequestHandler):
+        def do_POST(self):
+            posted.append((self.path, json.loads(self.rfile.read(int(self.headers["Content-Length"])))))
+            self.send_response(200)
+            self.end_headers()
+
+        def log_message(self, *args):
+            """Say nothing."""
+
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Inbox)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_port}", posted
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+def modules(tmp_path, **sources):
+    folder = tmp_path / "modules/engines"
+    folder.mkdir(parents=True)
+    for name, source in sources.items():
+        (folder / f"{name}.py").write_text(source)
+    return folder.parent
+
+
+def test_the_examples_take_and_send_events(make_rig, tmp_path, inbox):
+    url, posted = inbox
+    folder = modules(tmp_path)
+    shutil.copytree(EXAMPLES, folder / "engines", dirs_exist_ok=True)
+    [port] = free_ports(1)
+    (tmp_path / "slack.url").write_text(f"{url}/slack\n")
+    rig = make_rig(
+        minions={},
+        extension_modules=str(folder),
+        engines=[
+            {"webhook": {"port": port, "token": "s3cret"}},
+            {"http_logstash": {"url": f"{url}/logstash", "tags": ["salt/engines/hook/*"]}},
+            {
+                "alerts": {
+                    "engine_module": "slack_alerts",
+                    "url_file": str(tmp_path / "slack.url"),
+                    "tags": ["salt/engines/hook/*"],
+                }
+            },
+        ],
+    )
+
+    def post(token):
+        headers = {"Authorization": f"Bearer {token}"}
+        request = urllib.request.Request(f"http://127.0.0.1:{port}/build/done", b'{"build": 7}', headers)
+        try:
+            with urllib.request.urlopen(request) as answer:
+                return answer.status
+        except urllib.error.HTTPError as error:
+            error.close()
+            return error.code
+        except OSError:
+            return 0
+
+    def arrived():
+        return post("s3cret") == 204 and {path for path, _ in posted} == {"/logstash", "/slack"}
+
+    rig.wait("the engines to tell of a request", arrived)
+    assert post("wrong") == 401
+    found = dict(posted)
+    assert found["/logstash"]["tag"] == "salt/engines/hook/build/done"
+    assert found["/logstash"]["post"] == {"build": 7}
+    assert found["/slack"]["text"].startswith("salt/engines/hook/build/done: ")
+
+
+ENDS = """
+import os, pathlib
+
+def start(file):
+    with open(file, "a") as out:
+        print(os.getpid(), __opts__["__role"], __salt__["test.arg"](1)["args"], __context__, file=out)
+    if len(pathlib.Path(file).read_text().splitlines()) == 1:
+        raise ValueError("on purpose")
+    import time
+    time.sleep(3600)
+"""
+
+
+def test_one_that_ends_is_begun_again_and_none_outlives_the_controller(make_rig, tmp_path):
+    file = tmp_path / "starts"
+    rig = make_rig(minions={}, module_dirs=[str(modules(tmp_path, ends=ENDS))], engines={"ends": {"file": str(file)}})
+    rig.wait("the second start", lambda: file.exists() and len(file.read_text().splitlines()) == 2)
+    first, second = [line.split(maxsplit=1) for line in file.read_text().splitlines()]
+    assert first[1] == "master [1] {}"
+    assert first[0] != second[0]
+    assert "ValueError: on purpose" in rig.log("controller", 1000)
+    shown = rig.saltern("events", "saltern/engine/*", "--since", "1h", "--count", "3", "--out", "json").stdout
+    tags = [json.loads(line)["tag"].rpartition("/")[2] for line in shown.splitlines()]
+    assert tags == ["started", "ended", "started"]
+    rig.kill("controller", children=False)
+    rig.wait("the engine to end", lambda: not Path(f"/proc/{second[0]}").exists())
+
+
+def test_what_is_configured_and_not_there_is_refused_by_name(make_rig):
+    with pytest.raises(Failed) as refused:
+        make_rig(minions={}, engines=[{"slack": {"token": "x"}}, "reactor"])
+    assert "there is no engine 'slack'" in str(refused.value)
+    assert "there is no engine 'reactor'" in str(refused.value)
