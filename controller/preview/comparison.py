@@ -112,6 +112,8 @@ class Comparison:
     """Minion -> why a merge runs all of its states."""
     released: set[str] = field(default_factory=set)
     """Minions on which a merge has applied what waits for a person."""
+    rescheduled: set[str] = field(default_factory=set)
+    """Minions that get another document, as for a schedule of drift checks, and run nothing."""
     second_runs: set[str] = field(default_factory=set)
     """Minions on which the run changes what the next compile reads."""
 
@@ -233,6 +235,8 @@ class Comparer:
         merge = merge_plan(minion, found.side, old, (head.digest, new), self.links.links_of)
         if not merge.empty:
             self._changed(found, head, new, merge, sources)
+        elif base.digest != head.digest:
+            found.rescheduled.add(minion)
 
     def _changed(
         self, found: Comparison, head: CompiledMinion, new: Desired, merge: MergePlan, sources: SourceDifferences

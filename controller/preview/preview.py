@@ -291,6 +291,7 @@ class Previews:
         here, live = self.jobs.sessions, self.requests.live.policy
         return apply_timing(
             changed=found.tests.keys(),
+            rescheduled=found.rescheduled,
             paused={row.minion.id for row in rows if row.minion.paused},
             connected={minion for minion in found.tests if here.session(minion) is not None},
             policies=(policies[0].policy or live, policies[1].policy or live),

@@ -17,6 +17,7 @@ _ALTER_GRAINS = "grains"
 def apply_timing(
     *,
     changed: Collection[str],
+    rescheduled: Collection[str],
     paused: Collection[str],
     connected: Collection[str],
     policies: tuple[Policy, Policy],
@@ -28,6 +29,7 @@ def apply_timing(
 
     Args:
         changed: minions for which something is run.
+        rescheduled: others that get another document, with which nothing is run.
         paused: minions that are paused.
         connected: minions that are connected.
         policies: of the base and of the head.
@@ -36,9 +38,9 @@ def apply_timing(
         second_runs: minions that are compiled again after the run, as it changes what the compile reads.
     """
     found = _of_policy(*policies)
-    if policies[1].apply == "manual" and changed:
+    if policies[1].apply == "manual" and (waiting := {*changed, *rescheduled}):
         text = "apply: manual in saltern.yaml: the change waits for `saltern sync`"
-        found.append(_timing("manual", text, changed))
+        found.append(_timing("manual", text, waiting))
     texts: dict[str, list[str]] = {}
     for minion, why in whole.items():
         texts.setdefault(why, []).append(minion)

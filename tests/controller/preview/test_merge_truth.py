@@ -146,6 +146,14 @@ async def test_what_is_pending_runs_with_the_change(fleet):
     assert [each.title for one in report.classes for each in one.resources] == ["one [/tmp/one] (file.managed)"]
 
 
+async def test_a_schedule_that_waits_for_a_person_is_told_though_nothing_is_run(fleet):
+    policy = {"saltern.yaml": "apply: manual\ndrift: {watch: true}\n"}
+    fleet.controller.repository.commit(policy, branch="feature")
+    report = await fleet.previewed("feature")
+    said = {each.kind: each for each in report.timing}
+    assert (report.changed, said["manual"].minions) == (0, ("web1", "web2"))
+
+
 MANUAL = {"web.sls": SITE.replace("kept", "waits"), "saltern.yaml": "apply: manual\n"}
 
 
