@@ -201,6 +201,7 @@ class Journeys:
             self.rig.start_minion(name)
         here = MINIONS.keys() - self.away
         self.rig.wait("all to be back", lambda: all(self.rig.status()[each]["connected"] for each in here))
+        self._settle()  # an agent that begins tells its grains, and what comes of that is no trace of a preview
         return f"{name} is restarted"
 
     def pause(self, minion: str) -> str:
