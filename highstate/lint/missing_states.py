@@ -12,6 +12,8 @@ from highstate.types import Chunk, Files, Pos, Problem
 from options.near_names import did_you_mean
 
 _VIRTUAL_NAME = re.compile(rb"^__virtualname__\s*=\s*[\"'](\w+)[\"']", re.MULTILINE)
+_SALTENV = "base"
+"""Whose modules minions take."""
 
 
 def missing_states(chunks: Iterable[Chunk], known: Collection[str], files: Files) -> tuple[Problem, ...]:
@@ -32,14 +34,13 @@ def missing_states(chunks: Iterable[Chunk], known: Collection[str], files: Files
 
 
 def own_state_modules(files: Files) -> frozenset[str]:
-    """The state modules that a tree brings: names of files, and those that they give themselves."""
+    """The state modules that minions take of a tree: names of files, and those that they give themselves."""
     found: set[str] = set()
-    for saltenv in files.saltenvs():
-        for path in files.list("_states", saltenv):
-            if path.endswith(".py"):
-                found.add(path.rpartition("/")[2].removesuffix(".py"))
-                content = files.read(path, saltenv) or b""
-                found |= {name.decode() for name in _VIRTUAL_NAME.findall(content)}
+    for path in files.list("_states", _SALTENV):
+        if path.endswith(".py"):
+            found.add(path.rpartition("/")[2].removesuffix(".py"))
+            content = files.read(path, _SALTENV) or b""
+            found |= {name.decode() for name in _VIRTUAL_NAME.findall(content)}
     return frozenset(found)
 
 
