@@ -22,7 +22,7 @@ def rig():
     tree = folder / "tree"
     for name in ("states", "pillar"):
         shutil.copytree(EXAMPLE / name, tree / name)
-    with Rig(folder, MINIONS, tree, options) as made:
+    with Rig(folder, MINIONS, tree, options, forked=True) as made:
         made.up()
         made.wait_applied(made.push("the example"))
         yield made

@@ -19,7 +19,7 @@ def make_rig():
 
     def make(minions=None, **controller):
         folder = Path(tempfile.mkdtemp(prefix="saltern-"))  # short: a unix socket's path has to fit into 107 bytes
-        rig = Rig(folder, MINIONS if minions is None else minions, TREE, controller)
+        rig = Rig(folder, MINIONS if minions is None else minions, TREE, controller, forked=True)
         rigs.append(rig)
         rig.up()
         return rig

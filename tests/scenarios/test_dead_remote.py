@@ -27,7 +27,7 @@ def rig(port):
         {str(folder / "remote.git"): [{"name": "states"}, {"root": "states"}, {"base": "main"}]},
         {f"http://127.0.0.1:{port}/other.git": [*options, {"update_interval": 1}, {"mountpoint": "salt://other"}]},
     ]
-    with Rig(folder, {"web1": {"roles": ["web"]}}, TREE, {"gitfs_remotes": remotes}) as rig:
+    with Rig(folder, {"web1": {"roles": ["web"]}}, TREE, {"gitfs_remotes": remotes}, forked=True) as rig:
         yield rig
     shutil.rmtree(folder, ignore_errors=True)
 

@@ -95,7 +95,7 @@ class AllForges:
     """A controller with a forge of each of these kinds."""
 
     def __init__(self, folder: Path, kinds: tuple[str, ...], polled: tuple[str, ...]) -> None:
-        self.rig = Rig(folder, {"web1": {"roles": ["web"]}}, TREE, {"hook_secret": "hook-secret"})
+        self.rig = Rig(folder, {"web1": {"roles": ["web"]}}, TREE, {"hook_secret": "hook-secret"}, forked=True)
         self.of = {
             kind: Repository(kind, FAKES[kind](), self.rig, folder / kind, polled=kind in polled) for kind in kinds
         }

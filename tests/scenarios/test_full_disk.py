@@ -43,7 +43,7 @@ def rig_on(disk):
     with (
         tempfile.TemporaryDirectory(prefix="saltern-", ignore_cleanup_errors=True) as folder,
         small_disk(Path(folder) / disk) as place,
-        Rig(Path(folder), {"web1": {"roles": ["web"]}}, TREE) as rig,
+        Rig(Path(folder), {"web1": {"roles": ["web"]}}, TREE, forked=True) as rig,
     ):
         rig.up()
         rig.wait_applied(rig.push("first"))

@@ -22,7 +22,7 @@ def rig():
     place(folder / "tree" / "states", CASES)
     (folder / "tree" / "pillar").mkdir()
     (folder / "tree" / "pillar" / "top.sls").write_text("base: {}\n")
-    with Rig(folder, {minion: {} for minion in MINIONS}, folder / "tree") as made:
+    with Rig(folder, {minion: {} for minion in MINIONS}, folder / "tree", forked=True) as made:
         made.up()
         made.wait_applied(made.push("orchestrations"))
         made.away = set()
