@@ -32,7 +32,7 @@ def compose_reactor(
     limits = settings.limits.reactor
     return Reactor(
         settings=ReactorSettings(
-            reactors=settings.reactor,
+            reactors=runners.ports.reactors,
             rules=settings.rules,
             language=settings.language,
             limits=limits,

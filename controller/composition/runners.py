@@ -16,6 +16,7 @@ from controller.runners.context import KeyPort, RunnerPorts
 from controller.runners.processes.processes import RunnerProcesses
 from controller.runners.runner_jobs import RunnerJobs
 from gitfs.config.urls import redact
+from reactors.rules.reactor_changes import ReactorChanges
 
 
 def compose_runners(shared: Shared, compilation: CompilationParts, jobs: Jobs, keys: KeyPort) -> RunnerJobs:
@@ -48,6 +49,7 @@ def compose_runners(shared: Shared, compilation: CompilationParts, jobs: Jobs, k
         processes=RunnerProcesses(settings=settings, live=shared.live, on_refusal=refused),
         fetch=partial(_fetch, shared, compilation.sources),
         orchestrations=orchestrator,
+        reactors=ReactorChanges(settings.reactor),
         settings=settings,
         clock=shared.clock,
     )

@@ -36,6 +36,7 @@ from reactors.events import Event
 from reactors.rules.loop_guard import LoopGuard
 from reactors.rules.native_rule import NativeRules
 from reactors.rules.reaction import Parameters
+from reactors.rules.reactor_changes import ReactorChanges
 from reactors.rules.reactor_map import ReactorEntry, ReactorMap, sls_of
 from reactors.rules.rule_engine import RuleOutcome
 from reactors.rules.rule_pace import RuleVerdict
@@ -47,6 +48,7 @@ OWN_TAGS = "saltern/reaction/"
 _LIMITS = {"stream-events": "waiting-events", "stream-bytes": "waiting-bytes"}
 """What the bus calls the limits of a subscription -> what they are called here."""
 _NO_TREE = MemoryFiles({"base": {}})
+_NO_REACTORS = ReactorMap()
 _MOST_TEXTS = 20
 """Errors and warnings of a firing in its event."""
 _MOST_CHARACTERS = 2000
@@ -57,8 +59,8 @@ _MOST_CHARACTERS = 2000
 class ReactorSettings:
     """What is configured, and what templates see of the controller's machine."""
 
-    reactors: ReactorMap
-    """Of the controller's file."""
+    reactors: ReactorChanges
+    """Which answer."""
     rules: NativeRules
     """Of the controller's file, too."""
     language: CompileOptions
@@ -81,8 +83,6 @@ class Reactor:
     metrics: Metrics
     clock: Callable[[], float]
     record: RuleRecord
-    _of_tree: ReactorMap = field(default_factory=ReactorMap)
-    _all: ReactorMap | None = None
     _rules_of_tree: NativeRules = field(default_factory=NativeRules)
     _all_rules: NativeRules | None = None
     _firings: RuleFirings = field(init=False)
@@ -99,12 +99,9 @@ class Reactor:
         )
 
     def _reactors(self) -> ReactorMap:
-        """Those of the controller's file, then those of the live tree, which change with it."""
-        of_tree = self.live.policy.reactor
-        if self._all is None or of_tree is not self._of_tree:
-            self._of_tree = of_tree
-            self._all = ReactorMap((*self.settings.reactors.entries, *of_tree.entries))
-        return self._all
+        """Those of the controller's file, then those of the live tree, which change with it, as they were changed."""
+        changes = self.settings.reactors
+        return changes.of(self.live.policy.reactor) if changes.leads else _NO_REACTORS
 
     def _rules(self) -> NativeRules:
         """Native rules, as `_reactors`; of two with one name that of the controller's file counts."""

@@ -19,6 +19,7 @@ from controller.schema.keys import KeyView
 from controller.sessions.sessions import Sessions
 from controller.store import KeyStatus, Store
 from reactors.bus import Bus
+from reactors.rules.reactor_changes import ReactorChanges
 
 
 class KeyPort(Protocol):
@@ -113,6 +114,7 @@ class RunnerPorts:
     fetch: Callable[[str | None, str], int]
     """Have a remote, or all, fetched for a user; how many those are."""
     orchestrations: OrchestrationPort
+    reactors: ReactorChanges
     settings: ControllerSettings
     clock: Callable[[], float]
     """Seconds since the epoch."""

@@ -41,7 +41,7 @@ MODULES: Mapping[FunctionKind, tuple[str, ...]] = {
             "match",
             "mine",
         ),
-        *("pillar", "queue", "salt", "saltutil", "sdb", "state", "survey", "test"),
+        *("pillar", "queue", "reactor", "salt", "saltutil", "sdb", "state", "survey", "test"),
     ),
     "wheel": ("config", "error", "file_roots", "key", "minions", "pillar_roots"),
 }

@@ -204,3 +204,29 @@ def test_a_debounced_rule_that_waits_fires_after_a_kill(make_rig, tmp_path):
     rig.kill("controller", children=True)
     rig.start_controller()
     rig.wait("the reaction", lambda: ended(rig, tag="custom/one"))
+
+
+def test_reactors_are_added_and_deleted_by_the_runner(make_rig, tmp_path):
+    rig = make(make_rig, tmp_path, "a:\n  local.test.ping:\n  - tgt: web1\n", tag="custom/*", minions=("web1",))
+
+    def runner(*words):
+        return json.loads(rig.saltern("runner", *words, "--out", "json").stdout)
+
+    def send(tag):
+        rig.saltern("run", "web1", "event.send", tag)
+
+    sls = str(tmp_path / "reactor.sls")
+    assert runner("reactor.list") == [{"custom/*": [sls]}]
+    assert runner("reactor.add", "other/*", sls) == {"status": True, "comment": "Reactor added."}
+    assert runner("reactor.add", "custom/*", sls) == {"status": False, "comment": "Reactor already exists."}
+    assert runner("reactor.delete", "custom/*") == {"status": True, "comment": "Reactor deleted."}
+    assert runner("reactor.delete", "custom/*") == {"status": False, "comment": "Reactor does not exists."}
+    assert runner("reactor.list") == [{"other/*": [sls]}]
+    assert runner("reactor.set_leader", "False") is False
+    send("other/one")
+    assert runner("reactor.is_leader") is False
+    assert runner("reactor.set_leader") is True
+    send("custom/two")
+    send("other/three")
+    rig.wait("the reaction", lambda: ended(rig, tag="other/three"))
+    assert [each["tag"] for each in reactions(rig)] == ["other/three"]

@@ -14,6 +14,7 @@ from highstate.compile_options import CompileOptions
 from reactors.bus import Bus
 from reactors.rules.loop_guard import LoopGuard
 from reactors.rules.native_rule import NativeRules
+from reactors.rules.reactor_changes import ReactorChanges
 from reactors.rules.reactor_map import ReactorEntry, ReactorMap
 
 
@@ -34,7 +35,7 @@ class Renderer:
 
 def reactor_on(bus, renderer, **limits):
     settings = ReactorSettings(
-        reactors=ReactorMap((ReactorEntry(tag="custom/*", sls=("/x.sls",)),)),
+        reactors=ReactorChanges(ReactorMap((ReactorEntry(tag="custom/*", sls=("/x.sls",)),))),
         rules=NativeRules(),
         language=CompileOptions(),
         limits=ReactorLimits(**limits),
