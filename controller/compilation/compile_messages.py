@@ -111,7 +111,7 @@ class FileRead(msgspec.Struct, frozen=True, array_like=True):
 
 
 class RenderedFile(msgspec.Struct, frozen=True, kw_only=True):
-    """A text that a state makes of a template, of pillar or of grains (`highstate.compile.content.SourceText`)."""
+    """A text that a state makes of a template, of pillar or of grains (as `content_parts.SourceText` is)."""
 
     name: str
     source: str = ""

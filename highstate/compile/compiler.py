@@ -8,7 +8,8 @@ from dataclasses import dataclass, field, replace
 from highstate.compile import shared_compile
 from highstate.compile.assemble import Taken, assemble
 from highstate.compile.chunks import drafts_of
-from highstate.compile.content import SourceProblems, contents_of
+from highstate.compile.content import contents_of
+from highstate.compile.content_parts import SourceProblems
 from highstate.compile.extend import apply_exclude, apply_extends
 from highstate.compile.high import High
 from highstate.compile.order import ordered

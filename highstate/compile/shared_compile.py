@@ -17,7 +17,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from highstate.compile.assemble import NOTHING
-from highstate.compile.content import SourceProblems, StateModules, content_of, gives_no_content
+from highstate.compile.content import StateModules, content_of, gives_no_content
+from highstate.compile.content_parts import SourceProblems
 from highstate.compile.high import High
 from highstate.compile.shapes import Placeholder, shape_of, with_placeholders
 from highstate.data_limits import unbounded

@@ -20,7 +20,8 @@ from controller.compilation.compile_messages import (
     RenderQuestion,
 )
 from highstate.compile.compiler import Compilation
-from highstate.compile.content import SourceText, source_texts
+from highstate.compile.content import source_texts
+from highstate.compile.content_parts import SourceText
 from highstate.memo.memo import Memo
 from highstate.memo.sources import Read
 from highstate.memo.tracked import ReadFiles, Recorder
