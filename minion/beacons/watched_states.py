@@ -13,8 +13,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from highstate.types import Chunk
+from minion.beacons import inotify_calls as calls
 from minion.beacons.active import made_by_run
-from minion.beacons.kinds import inotify_calls as calls
 
 MOST_FOLDERS = 2048
 """Folders that are watched; files in others are checked on the schedule alone."""

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 
 from matching import bounded_regex
 from matching.linear_regex import PatternRefused
+from minion.beacons import inotify_calls as calls
 from minion.beacons.beacon import BeaconFailed, BeaconKind, Complaint, Found, Options, World
-from minion.beacons.kinds import inotify_calls as calls
 
 MOST_WATCHES = 8192
 """Files and folders that one beacon watches; of more, it says so and watches no further ones."""

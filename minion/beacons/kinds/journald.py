@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from minion.beacons.beacon import BeaconFailed, BeaconKind, Complaint, Found, Options, World, check_mapping
-from minion.beacons.kinds.followed_program import FollowedProgram
+from minion.beacons.followed_program import FollowedProgram
 
 _FOLLOW = ("journalctl", "--follow", "--lines=0", "--output=json", "--all", "--quiet")
 _EXAMPLE = "`- services:` with a mapping of fields for each, as `sshd: {SYSLOG_IDENTIFIER: sshd}`"

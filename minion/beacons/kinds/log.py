@@ -14,8 +14,8 @@ from typing import Any
 
 from matching import bounded_regex
 from matching.linear_regex import PatternRefused
+from minion.beacons import inotify_calls as calls
 from minion.beacons.beacon import BeaconKind, Complaint, Found, Options, World
-from minion.beacons.kinds import inotify_calls as calls
 
 MOST_READ = 1024 * 1024
 """Bytes that are read at once; the rest is read at the next look."""

@@ -10,8 +10,8 @@ from datetime import datetime
 from functools import partial
 from typing import Any
 
+from minion.beacons import inotify_calls as calls
 from minion.beacons.beacon import BeaconKind, Complaint, Found, Options, World
-from minion.beacons.kinds import inotify_calls as calls
 from reactors.datetimes import parse_datetime
 
 WTMP, BTMP = "/var/log/wtmp", "/var/log/btmp"

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from minion.beacons.beacon import BeaconFailed, BeaconKind, Found, Options, World
-from minion.beacons.kinds.followed_program import FollowedProgram
+from minion.beacons.followed_program import FollowedProgram
 
 SHELLS_AGAIN = 5.0
 """Seconds between two looks for shells."""
