@@ -4,17 +4,23 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Mapping
+from pathlib import Path
 
 from minion.beacons.beacon import BeaconKind
 from options.near_names import did_you_mean
 
-MODULES: Mapping[str, str] = {
-    name: name
-    for name in (
-        *("cert_info", "cpu", "diskusage", "haproxy", "http_status", "inotify", "journald", "load", "log"),
-        *("network_info", "network_settings", "pkg", "ps", "service", "sh", "status"),
-    )
-} | {"btmp": "logins", "memusage": "memory", "swapusage": "memory", "wtmp": "logins"}
+_FAMILIES = {"btmp": "logins", "memusage": "memory", "swapusage": "memory", "wtmp": "logins"}
+"""Beacons that share a module -> its name."""
+
+
+def _modules() -> Mapping[str, str]:
+    """Found without importing them, as the agent shall not import what is not configured."""
+    files = (Path(__file__).parent / "kinds").glob("*.py")
+    alone = {file.stem for file in files} - {"__init__", *_FAMILIES.values()}
+    return {name: name for name in sorted(alone)} | _FAMILIES
+
+
+MODULES = _modules()
 """Name -> module of `minion.beacons.kinds`, whose `BEACONS` has it."""
 
 _OF_PROGRAMS = ("journald", "sh")

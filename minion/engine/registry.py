@@ -9,52 +9,13 @@ import functools
 import importlib
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from types import ModuleType
 
 from minion.arguments import ArgumentSpec, spec_of
 from minion.engine.unsupported import UNSUPPORTED
 from minion.machine.plan import Plan, Reader, StateFunction, Value
 from options.near_names import near
-
-MODULES = (
-    "alias",
-    "alternatives",
-    "archive",
-    "beacon",
-    "cmd",
-    "cron",
-    "debconf",
-    "environ",
-    "event",
-    "file",
-    "git",
-    "grains",
-    "group",
-    "host",
-    "http",
-    "ini",
-    "iptables",
-    "kmod",
-    "locale",
-    "module",
-    "mount",
-    "network",
-    "pip",
-    "pkg",
-    "pkgrepo",
-    "saltutil",
-    "schedule",
-    "service",
-    "ssh_auth",
-    "ssh_known_hosts",
-    "stateconf",
-    "sysctl",
-    "test",
-    "timezone",
-    "user",
-    "virtualenv",
-)
-"""Each is `minion.states.NAME`, or a folder of that name with a module `state`, and has `STATES`."""
 
 _LOCATIONS = {
     "beacon": "agent.beacon",
@@ -66,6 +27,17 @@ _LOCATIONS = {
     "virtualenv": "python.virtualenv",
 }
 """Below `minion.states`, where it is not the name itself."""
+
+
+def _modules() -> tuple[str, ...]:
+    """Found without importing them: imports are the latency of a push."""
+    files = (Path(__file__).parents[1] / "states").glob("*.py")
+    flat = {file.stem for file in files} - {"__init__", "unused_arguments"}
+    return tuple(sorted(flat | _LOCATIONS.keys()))
+
+
+MODULES = _modules()
+"""Each is `minion.states.NAME`, found by its file, or where `_LOCATIONS` says; it has `STATES`."""
 
 
 class UnknownState(Exception):

@@ -9,11 +9,11 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Unpack
 
 from minion.arguments.types import CommaList, Id
-from minion.arguments.unused import LocalAccounts
 from minion.machine.failure import StateFailed
 from minion.machine.plan import Change, Machine, Plan, Reader, Value
 from minion.providers import accounts
 from minion.providers.accounts import Group
+from minion.states.unused_arguments import LocalAccounts
 
 
 def present(

@@ -13,12 +13,12 @@ from typing import Annotated, Unpack
 from minion.arguments import spec_of
 from minion.arguments.commands import ScriptArguments
 from minion.arguments.types import Integers, Reads, ScriptContext, Texts, Timeout, Variables, WatchedFun, as_bool
-from minion.arguments.unused import CommandOptions
 from minion.machine.environment import environment
 from minion.machine.failure import StateFailed
 from minion.machine.plan import Change, Completed, Machine, Plan, Reader, StateFunction, Value
 from minion.states.cmd.output import reread
 from minion.states.cmd.script import content, run_script, source_of
+from minion.states.unused_arguments import CommandOptions
 
 
 def as_stateful(value: Value) -> str | None:

@@ -10,11 +10,11 @@ from collections.abc import Callable
 from typing import Annotated, Unpack
 
 from minion.arguments.types import Ignored, Mode, Owner, Path
-from minion.arguments.unused import WindowsOwner
 from minion.machine.failure import StateFailed
 from minion.machine.plan import Change, FileStat, Machine, Plan, Reader, Value
 from minion.states.file.paths import checked, make_parents, missing_parents
 from minion.states.file.perms import Perms, differing, put, with_primary_group
+from minion.states.unused_arguments import WindowsOwner
 
 
 def absent(machine: Reader, name: str) -> Plan:

@@ -22,7 +22,6 @@ from minion.arguments.types import (
     Texts,
     Unsupported,
 )
-from minion.arguments.unused import WindowsOwner
 from minion.machine.failure import StateFailed
 from minion.machine.plan import FileStat, Plan, Reader, Value
 from minion.states.file.diff import IgnoredDifferences
@@ -33,6 +32,7 @@ from minion.states.file.perms import Perms
 from minion.states.file.sources import LocalFile, SourceCheck, Template, kept_mode, of_contents, of_source
 from minion.states.file.sources import template as rendering
 from minion.states.file.target import WantedFile, check_of, covers, file_changes
+from minion.states.unused_arguments import WindowsOwner
 
 _PENDING = (
     "The file {name} is set to be changed\nNote: No changes made, actual changes may\nbe different due to other states."

@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from typing import TypedDict, Unpack
 
 from minion.arguments.types import CommaList
-from minion.arguments.unused import GitOptions
 from minion.machine.failure import StateFailed
 from minion.machine.plan import Change, Machine, Plan, Reader
+from minion.states.unused_arguments import GitOptions
 
 _MULTIVAR = "Multivar(s) matched by the key expression"
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 import posixpath
 from typing import Unpack
 
-from minion.arguments.unused import GitOptions
 from minion.machine.failure import StateFailed
 from minion.machine.plan import Change, Machine, Plan, Reader
 from minion.states.file.paths import behind, checked
+from minion.states.unused_arguments import GitOptions
 
 
 def present(

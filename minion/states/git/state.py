@@ -13,13 +13,13 @@ from dataclasses import replace
 from typing import Annotated, Literal, Unpack
 
 from minion.arguments.types import Texts, Unsupported
-from minion.arguments.unused import GitOptions
 from minion.machine.failure import StateFailed
 from minion.machine.plan import Change, Machine, Plan, Reader, StateFunction, Value
 from minion.states.file.paths import behind, checked
 from minion.states.git.config import config_set, config_unset
 from minion.states.git.present import present
 from minion.states.git.repository import Repo, Tags, without_password
+from minion.states.unused_arguments import GitOptions
 
 _SHA = re.compile(r"[0-9a-f]{40}")
 _ENV = {"GIT_TERMINAL_PROMPT": "0"}

@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 from typing import Annotated, TypedDict, Unpack
 
 from minion.arguments.types import CommaList, Ignored, Map, Texts, Unsupported, WatchedFun
-from minion.arguments.unused import MountAsRoot
 from minion.machine.failure import StateFailed
 from minion.machine.plan import Change, Machine, Plan, Reader, StateFunction, Value
 from minion.providers.mounts import encoded, swaps
@@ -27,6 +26,7 @@ from minion.states.mount.fstab import (
 )
 from minion.states.mount.live import Leave, ignored_device, is_device, live, options_missing
 from minion.states.pkg.steps import with_its_neighbour
+from minion.states.unused_arguments import MountAsRoot
 
 
 class _MountedUnused(TypedDict, total=False):

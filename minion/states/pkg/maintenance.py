@@ -12,13 +12,13 @@ from typing import Annotated, TypedDict, Unpack
 
 from highstate.salt_urls import split_salt_url
 from minion.arguments.types import Reads, only_bool
-from minion.arguments.unused import PackageHold
 from minion.machine.failure import StateFailed
 from minion.machine.plan import Change, Machine, Plan, Reader, Value
 from minion.providers.pkg.detection import package_manager
 from minion.providers.pkg.packages import PackageManager, TransactionStep
 from minion.states.pkg.steps import difference, shown, transaction, version_in
 from minion.states.pkg.wanted import Packages, names_of
+from minion.states.unused_arguments import PackageHold
 
 LISTS_MINUTES = 60
 _Refresh = Annotated[bool, Reads(only_bool("{name} must be either True or False"), null=True)]

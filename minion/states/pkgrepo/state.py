@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 from typing import Annotated, TypedDict, Unpack
 
 from minion.arguments.types import CommaList, Ignored, Texts, Unsupported, Word
-from minion.arguments.unused import AbsentKey
 from minion.machine.failure import StateFailed
 from minion.machine.plan import Change, Machine, Plan, Reader, Value
 from minion.providers.pkg import apt_sources
@@ -21,6 +20,7 @@ from minion.providers.pkg.apt_sources import AptSource
 from minion.states.pkgrepo import rpm
 from minion.states.pkgrepo.key import RepositoryKey, key_of
 from minion.states.pkgrepo.lists import TEST_NOTE, fetch_lists
+from minion.states.unused_arguments import AbsentKey
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from typing import Annotated, TypedDict, Unpack
 
 from minion.arguments.types import Ignored, ListOfTexts, Reads, Seconds, TextPairs, Texts, Unsupported, as_list
-from minion.arguments.unused import OldOption, UseTheFile
 from minion.machine.failure import StateFailed
 from minion.machine.plan import Change, Completed, Machine, Plan, Reader, StateFunction, Value
+from minion.states.unused_arguments import OldOption, UseTheFile
 
 _NAME = re.compile(r"\s*([A-Za-z0-9][A-Za-z0-9._-]*)\s*(\[[^\]]*\])?\s*(.*)")
 

@@ -11,12 +11,12 @@ from collections.abc import Mapping
 from typing import TypedDict, Unpack
 
 from minion.arguments.types import ListOfTexts, TextPairs, Texts
-from minion.arguments.unused import OldOption, UseTheFile
 from minion.machine.existence import exists
 from minion.machine.failure import StateFailed
 from minion.machine.plan import Change, Machine, Plan, Reader, StateFunction
 from minion.states.file.paths import checked
 from minion.states.python import pip
+from minion.states.unused_arguments import OldOption, UseTheFile
 
 
 class _ManagedUnused(TypedDict, total=False):

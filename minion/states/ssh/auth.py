@@ -14,11 +14,11 @@ from typing import Annotated, NamedTuple, TypedDict, Unpack
 
 from minion.arguments.sources import as_sources
 from minion.arguments.types import Texts, Unsupported
-from minion.arguments.unused import WholeKey
 from minion.machine.failure import StateFailed
 from minion.machine.plan import Change, Machine, Plan, Reader, StateFunction, Value
 from minion.states.file.perms import Perms
 from minion.states.file.sources import Template, of_source
+from minion.states.unused_arguments import WholeKey
 
 _KIND = r"(?:ssh-(?:rsa|dss|ed25519)|ecdsa-sha2-nistp\d+|sk-(?:ssh-ed25519|ecdsa-sha2-nistp256)@openssh\.com)"
 _LINE = re.compile(rf"^(?:(?P<options>.*?)\s+)?(?P<kind>{_KIND})\s+(?P<key>[A-Za-z0-9+/=]+)(?:\s+(?P<comment>.*))?$")

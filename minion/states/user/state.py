@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from typing import Annotated, Unpack
 
 from minion.arguments.types import CommaList, Id, IdOrName, Ignored, WindowsOnly
-from minion.arguments.unused import LocalAccounts
 from minion.machine.failure import StateFailed
 from minion.machine.plan import Change, Machine, Plan, Reader, Value
 from minion.providers import accounts
 from minion.providers.accounts import Group, User
+from minion.states.unused_arguments import LocalAccounts
 from minion.states.user.shadow import WORDS, Password
 from minion.states.user.wanted import GECOS, WantedUser
 

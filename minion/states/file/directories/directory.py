@@ -17,7 +17,6 @@ from minion.arguments.types import (
     Texts,
     Unfit,
 )
-from minion.arguments.unused import WindowsOwner
 from minion.machine.failure import StateFailed
 from minion.machine.plan import Change, Machine, Plan, Reader, Value
 from minion.states.file.directories.cleaning import check_cleanable, cleaned_away, kept_by_others
@@ -25,6 +24,7 @@ from minion.states.file.directories.folder import folder_changes, put_later, sai
 from minion.states.file.links import aside
 from minion.states.file.paths import behind, below, checked
 from minion.states.file.perms import Perms, differing
+from minion.states.unused_arguments import WindowsOwner
 
 _OWNERSHIP = frozenset(("user", "group", "mode"))
 _RECURSED = _OWNERSHIP | {"ignore_files", "ignore_dirs", "silent"}

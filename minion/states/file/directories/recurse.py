@@ -24,7 +24,6 @@ from minion.arguments.types import (
     Texts,
     Unsupported,
 )
-from minion.arguments.unused import WindowsOwner
 from minion.machine.failure import StateFailed
 from minion.machine.plan import Change, FileStat, Plan, Reader, Value
 from minion.states.file.directories.cleaning import check_cleanable, cleaned_away, kept_by_others
@@ -36,6 +35,7 @@ from minion.states.file.paths import behind, checked, is_part
 from minion.states.file.perms import Perms
 from minion.states.file.sources import Template, kept_mode, of_source, template
 from minion.states.file.target import WantedFile, file_changes
+from minion.states.unused_arguments import WindowsOwner
 
 
 class _More(WindowsOwner, total=False):
