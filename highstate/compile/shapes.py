@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import islice
 from threading import Lock
 from typing import Any
 
@@ -21,6 +22,9 @@ _REQUISITES = ("require", "watch", "onchanges", "onfail", "prereq", "prerequired
 _SHAPING = frozenset(("name", "names", "order", "state", "fun", "aggregate", *_REQUISITES))
 """Arguments, or their part before the first underscore, whose values a compile looks at."""
 _MOST = 20_000
+_MOST_SLS = 2_000
+_FORGOTTEN_PART = 16
+"""So large a part of what is known goes at once when there is too much."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +71,10 @@ class Placeholder:
 
 
 def shape_of(data: Mapping[Value, Value]) -> Shape:
-    """The shape of a rendered SLS."""
+    """The shape of a rendered SLS, whose data nobody changes: most of those of a class are the same object."""
+    known = _known_sls.get(id(data))
+    if known is not None:
+        return known[1]
     digests: list[Value] = []
     values: dict[Value, tuple[Value, ...]] = {}
     for id_, declaration in data.items():
@@ -76,7 +83,12 @@ def shape_of(data: Mapping[Value, Value]) -> Shape:
             continue
         digest, values[id_] = _declaration(declaration)
         digests.append((id_, digest))
-    return Shape(digest_value(digests), values)
+    found = Shape(digest_value(digests), values)
+    with _lock:
+        _known_sls[id(data)] = (data, found)
+        while len(_known_sls) > _MOST_SLS:
+            _forget_first(_known_sls, _FORGOTTEN_PART)
+    return found
 
 
 def with_placeholders(data: Mapping[Value, Value], step: int) -> tuple[dict[Value, Value], list[Placeholder]]:
@@ -117,14 +129,22 @@ _known: dict[int, tuple[Value, bytes, tuple[Value, ...]]] = {}
 
 A plain dict: a cache of cachetools takes three calls of Python for each of the hundreds of declarations of a minion.
 """
+_known_sls: dict[int, tuple[Mapping[Value, Value], Shape]] = {}
+"""By identity of the data of an SLS, in the same way."""
 _lock = Lock()
 
 
 def forget_oldest_shapes() -> None:
-    """Give up the half of the known shapes of declarations that were found first."""
+    """Give up the half of the known shapes that were found first."""
     with _lock:
-        for known in list(_known)[: (len(_known) + 1) // 2]:
-            del _known[known]
+        _forget_first(_known, 2)
+        _forget_first(_known_sls, 2)
+
+
+def _forget_first(known: dict[int, Any], part: int) -> None:
+    """Drop the first of so many parts, at once: to find the first of a dict passes over all that were deleted there."""
+    for key in list(islice(known, -(-len(known) // part))):
+        del known[key]
 
 
 def _declaration(declaration: dict[Value, Value]) -> tuple[bytes, tuple[Value, ...]]:
@@ -150,5 +170,5 @@ def _declaration(declaration: dict[Value, Value]) -> tuple[bytes, tuple[Value, .
     with _lock:
         _known[id(declaration)] = (declaration, *found)
         while len(_known) > _MOST:
-            del _known[next(iter(_known))]
+            _forget_first(_known, _FORGOTTEN_PART)
     return found

@@ -6,7 +6,7 @@ from effort import examples
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from highstate.compile import CompileOptions, compile_minion
+from highstate.compile import CompileOptions, compile_minion, shapes
 from highstate.compile.shapes import Placeholder, shape_of, with_placeholders
 from highstate.files import MemoryFiles
 from highstate.memo.memo import Memo
@@ -175,6 +175,18 @@ def test_shapes_leave_out_values_alone():
     ):
         assert shape_of(different).digest != shape_of(one).digest
     assert shape_of({"include": ["x"]}).digest != shape_of({"include": ["y"]}).digest
+
+
+def test_shapes_that_are_forgotten_are_found_again(monkeypatch):
+    monkeypatch.setattr(shapes, "_MOST", 20)
+    monkeypatch.setattr(shapes, "_MOST_SLS", 10)
+    trees = [{f"s{number}": {"test.nop": [{"v": number}]}} for number in range(40)]
+    first = [shape_of(tree) for tree in trees]
+    assert len(shapes._known_sls) <= 10
+    assert len(shapes._known) <= 20
+    shapes.forget_oldest_shapes()
+    assert [shape_of(tree) for tree in trees] == first
+    assert shape_of(trees[-1]) is shape_of(trees[-1])
 
 
 def test_holes_tell_when_they_are_looked_at():
