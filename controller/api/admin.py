@@ -13,7 +13,7 @@ from litestar import Litestar, Request, Response, get, post
 from litestar.datastructures import State
 from litestar.response import Stream
 
-from controller.api import encoding
+from controller.api import encoding, event_stream
 from controller.config.limits import ApiLimits
 from controller.schema.controller_api import ControllerApi
 from controller.schema.errors import ServiceError
@@ -25,7 +25,6 @@ from controller.schema.requests import (
     CallQuestion,
     CompileQuery,
     DiffQuery,
-    EventsQuery,
     HistoryQuery,
     KeysQuestion,
     PreviewQuestion,
@@ -275,8 +274,11 @@ async def preview(request: AdminRequest) -> Stream:
 
 @get("/events")
 async def events(request: AdminRequest) -> Stream:
-    """`saltern events`."""
-    return await encoding.open_stream(_service(request).events(_query(request, EventsQuery)))
+    """`saltern events`: JSON lines, or Server-Sent Events where those are accepted."""
+    items = _service(request).events(event_stream.query_of(request))
+    if "text/event-stream" in request.headers.get("accept", ""):
+        return event_stream.answer(items)
+    return await encoding.open_stream(items)
 
 
 def _service(request: AdminRequest) -> ControllerApi:
@@ -289,10 +291,7 @@ def _user(request: AdminRequest) -> str:
 
 
 def _query(request: AdminRequest, of: type[_Query]) -> _Query:
-    try:
-        return msgspec.convert(dict(request.query_params), of, strict=False)
-    except msgspec.ValidationError as error:
-        raise ServiceError("bad-request", str(error)) from None
+    return encoding.query_of(request.query_params, of)
 
 
 async def _body(request: AdminRequest, of: type[_Query]) -> _Query:

@@ -6,8 +6,8 @@ import asyncio
 import base64
 import contextlib
 import logging
-from collections.abc import AsyncIterator
-from typing import Any
+from collections.abc import AsyncIterator, Mapping
+from typing import Any, TypeVar
 
 import msgspec
 from litestar import Request, Response
@@ -21,6 +21,8 @@ from controller.store import StoreError
 from options.limits import CountRefusal
 
 LINES = "application/jsonl"
+
+Query = TypeVar("Query", bound=msgspec.Struct)
 
 _ENCODER = msgspec.json.Encoder()
 _NONE = object()
@@ -43,6 +45,14 @@ def encode(view: Any) -> bytes:
         return _ENCODER.encode(view)
     except (TypeError, ValueError, UnicodeError):
         return _ENCODER.encode(_plain(msgspec.to_builtins(view, builtin_types=(bytes,), str_keys=False)))
+
+
+def query_of(values: Mapping[str, Any], of: type[Query]) -> Query:
+    """The parameters of an address as what is asked; ServiceError for what is no question."""
+    try:
+        return msgspec.convert(dict(values), of, strict=False)
+    except msgspec.ValidationError as error:
+        raise ServiceError("bad-request", str(error)) from None
 
 
 def answer(view: Any, status_code: int = 200) -> Response[bytes]:
@@ -86,7 +96,7 @@ async def stream(request: Request[Any, Any, Any], items: AsyncIterator[Any]) -> 
         if first.cancelling():
             with contextlib.suppress(asyncio.CancelledError):
                 await first
-            await _close(items)
+            await close(items)
     return Stream(iter(()) if item is _NONE else _lines(item, items), media_type=LINES)
 
 
@@ -113,10 +123,10 @@ async def _lines(first: Any, items: AsyncIterator[Any]) -> AsyncIterator[bytes]:
     except Exception as error:
         yield encode(error_view(error)) + b"\n"
     finally:
-        await _close(items)
+        await close(items)
 
 
-async def _close(items: AsyncIterator[Any]) -> None:
+async def close(items: AsyncIterator[Any]) -> None:
     """The asker is gone or all is said: the service learns of it now, not when memory is collected."""
     close = getattr(items, "aclose", None)
     if close is not None:

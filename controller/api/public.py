@@ -1,5 +1,5 @@
-"""What the network may reach: the hook of the forges, the metrics, the health check, reports by signed links. No
-command.
+"""What the network may reach: the hook of the forges, the metrics, the health check, reports by signed links, and
+with a token the events. No command.
 
 The hook's body is a hint about which remote to fetch and which pull request to look at, and never more: what is then
 fetched comes from the remotes that are configured, and what is true of a pull request is asked of its forge.
@@ -18,8 +18,10 @@ from typing import Any, TypeAlias, cast
 
 from litestar import Litestar, Request, Response, get, post
 from litestar.datastructures import State
+from litestar.response import Stream
 
 from controller.api import encoding
+from controller.api.event_stream import RemoteReaders
 from controller.config.limits import WebhookLimits
 from controller.forges import webhooks
 from controller.observe.metrics import CONTENT_TYPE, Metrics
@@ -44,24 +46,31 @@ HintPull: TypeAlias = Callable[[str, int], bool]
 
 
 def public_app(
-    service: ControllerApi, metrics: Metrics, hook_secret: str, limits: WebhookLimits, hint_pull: HintPull
+    service: ControllerApi,
+    metrics: Metrics,
+    hook_secret: str,
+    limits: WebhookLimits,
+    hint_pull: HintPull,
+    events_token: str = "",
 ) -> Litestar:
     """The application for http_host:http_port."""
+    on_refusal = partial(metrics.limit_refused, "webhook")
     return Litestar(
-        route_handlers=[health, exposition, hook, report_page],
+        route_handlers=[health, exposition, hook, report_page, events],
         state=State(
             {
                 "service": service,
                 "metrics": metrics,
                 "secret": hook_secret.encode(),
                 "hint_pull": hint_pull,
+                "readers": RemoteReaders(events_token, limits.event_readers, on_refusal),
                 "deliveries": webhooks.Deliveries(),
                 "exposition": CachedExposition(metrics, time.monotonic),
                 "hashing": ThreadPoolExecutor(max_workers=1, thread_name_prefix="webhook"),
             },
             deep_copy=False,
         ),
-        exception_handlers=encoding.exception_handlers(partial(metrics.limit_refused, "webhook")),
+        exception_handlers=encoding.exception_handlers(on_refusal),
         openapi_config=None,
         logging_config=None,
         request_max_body_size=limits.body_bytes,
@@ -116,6 +125,13 @@ async def report_page(request: PublicRequest) -> Response[bytes]:
     return Response(
         page.content, media_type=page.media_type, headers={**_PAGE_HEADERS, "content-security-policy": page.policy}
     )
+
+
+@get("/events")
+async def events(request: PublicRequest) -> Stream:
+    """Server-Sent Events, for who has `events_token`."""
+    service = cast(ControllerApi, request.app.state.service)
+    return await cast(RemoteReaders, request.app.state.readers).events(request, service)
 
 
 @post("/hook", status_code=202)

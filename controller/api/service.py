@@ -51,6 +51,8 @@ from gitfs.changes import Changes
 from gitfs.config.urls import redact
 from gitfs.source import Source
 from reactors.bus import Bus
+from reactors.events import Event
+from reactors.tag_patterns import BadTagPattern, TagPattern, tag_pattern
 from wire.keys import KeyPair, fingerprint
 from wire.limits import KEY_REQUEST_LIMITS
 from wire.messages import RunProgress, RunResult
@@ -275,13 +277,15 @@ class ControllerService:
     async def events(self, query: EventsQuery) -> AsyncIterator[EventView]:
         """See `ControllerApi`."""
         telemetry = self.telemetry
-        with telemetry.bus.subscribe(query.tag) as subscription:
-            newest = 0
-            if query.since:
-                await telemetry.event_log.flush()
-                for event in await asyncio.to_thread(telemetry.event_log.kept, query.tag, query.since):
-                    newest = event.id
-                    yield view_of(event)
+        try:
+            wanted = tag_pattern(query.tag, query.match)
+        except BadTagPattern as error:
+            raise ServiceError("bad-request", str(error)) from None
+        with telemetry.bus.subscribe_to(lambda event: wanted.matches(event.tag)) as subscription:
+            newest = query.after
+            async for event in self._kept_events(query, wanted):
+                newest = event.id
+                yield view_of(event)
             if not query.follow:
                 return
             told = 0
@@ -291,6 +295,22 @@ class ControllerService:
                     told = subscription.dropped
                 if event.id > newest:
                     yield view_of(event)
+
+    async def _kept_events(self, query: EventsQuery, wanted: TagPattern) -> AsyncIterator[Event]:
+        """What a reader of events gets of those that are kept."""
+        log, after = self.telemetry.event_log, query.after
+        if after or query.since:
+            await log.flush()
+        if not after:
+            found = await asyncio.to_thread(log.kept, wanted, query.since) if query.since else []
+            for event in found:
+                yield event
+            return
+        while page := await asyncio.to_thread(log.page_after, after, wanted.head):
+            after = page[-1].id
+            for event in page:
+                if wanted.matches(event.tag):
+                    yield event
 
     async def reactions(self, limit: int) -> Sequence[ReactionView]:
         """See `ControllerApi`."""

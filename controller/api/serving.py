@@ -57,7 +57,9 @@ async def serve(
             protocol = deadline_protocol(
                 outside.connections, outside.request_seconds, partial(metrics.limit_refused, "webhook")
             )
-            app = public_app(service, metrics, settings.hook_secret, outside, hint_pull)
+            app = public_app(
+                service, metrics, settings.hook_secret, outside, hint_pull, events_token=settings.events_token
+            )
             await stack.enter_async_context(_serving(app, public, protocol))
         yield Listening(socket=settings.socket, http=http)
 

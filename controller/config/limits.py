@@ -31,6 +31,8 @@ class WebhookLimits:
     """Connections to the HTTP port at the same time."""
     request_seconds: LimitSeconds = 10.0
     """Seconds until a request must have arrived completely."""
+    event_readers: LimitCount = 20
+    """Readers of `/events` on the HTTP port at the same time."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -137,6 +137,8 @@ class ControllerSettings:
     """Publish `salt/presence/change` and, once a minute, `salt/presence/present`."""
     hook_secret: OptionText = field(default="", repr=False)
     """Shared with the forge; empty: the hook answers this machine alone."""
+    events_token: OptionText = field(default="", repr=False)
+    """Who sends it may read the events at `http_port`; empty: nobody."""
     log_level: ControllerLogLevel = "info"
     alive_interval: Seconds = 15.0
     minion_timeout: Seconds = 45.0

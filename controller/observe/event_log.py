@@ -15,7 +15,8 @@ from controller.observe.event_budget import EventBudget
 from controller.store import Store, StoreError
 from options.limits import CountRefusal, uncounted
 from reactors.bus import Bus, Subscription
-from reactors.events import KEY_REQUEST, Event, tag_matches
+from reactors.events import KEY_REQUEST, Event
+from reactors.tag_patterns import TagPattern
 from wire.limits import MinionLimits
 
 log = structlog.get_logger("saltern.events")
@@ -107,14 +108,20 @@ class EventLog:
             return False
         return True
 
-    def kept(self, tag: str, seconds: float) -> list[Event]:
-        """The newest kept events of the last so many seconds whose tag matches a glob, oldest first.
+    def kept(self, wanted: TagPattern, seconds: float) -> list[Event]:
+        """The newest kept events of the last so many seconds that are wanted, oldest first.
 
         May be called from a thread.
         """
-        head = tag[: next((at for at, letter in enumerate(tag) if letter in "*?["), len(tag))]
-        found = self._store.events.since(self._clock() - seconds, head, MOST_READ)
-        return [event for event in reversed(found) if tag_matches(tag, event.tag)]
+        found = self._store.events.since(self._clock() - seconds, wanted.head, MOST_READ)
+        return [event for event in reversed(found) if wanted.matches(event.tag)]
+
+    def page_after(self, event_id: int, head: str) -> list[Event]:
+        """The first kept events after one whose tag begins so, oldest first; empty: there are no more.
+
+        May be called from a thread.
+        """
+        return self._store.events.after(event_id, head, MOST_READ)
 
     def prune(self) -> None:
         """Forget what is too old or too much. May be called from a thread."""

@@ -122,7 +122,10 @@ class EventsQuery(_Question, frozen=True, kw_only=True):
     """`saltern events`."""
 
     tag: Annotated[str, msgspec.Meta(max_length=1000)] = "*"
-    """Glob of tags."""
+    match: Literal["glob", "regex", "exact"] = "glob"
+    """What `tag` is; a regular expression is found anywhere in a tag."""
+    after: Annotated[int, msgspec.Meta(ge=0)] = 0
+    """Id of an event: what is kept of the events after it comes first. Counts instead of `since`."""
     since: Annotated[float, msgspec.Meta(ge=0.0)] = 0.0
     """Seconds: events that are kept from so long ago come first."""
     follow: bool = True

@@ -89,6 +89,12 @@ class Events:
         with self.database.read() as connection:
             return [_event(row) for row in connection.execute(about.order_by(events.c.id.desc()).limit(limit))]
 
+    def after(self, event_id: int, head: str, limit: int) -> list[Event]:
+        """The first events after one whose tag begins so, oldest first."""
+        about = select(events).where(events.c.id > event_id, events.c.tag.startswith(head, autoescape=True))
+        with self.database.read() as connection:
+            return [_event(row) for row in connection.execute(about.order_by(events.c.id).limit(limit))]
+
     def prune(self, before: float, most: int) -> int:
         """Forget events from before a time (seconds since the epoch), and what is more than `most`; how many.
 

@@ -21,6 +21,7 @@ from highstate.types import state_title
 @click.command("events")
 @click.argument("tag", required=False)
 @click.option("-E", "--pcre", "regex", is_flag=True, help="TAG is a regular expression, which is found anywhere.")
+@click.option("-F", "--exact", is_flag=True, help="TAG is a tag as it is, in which * and ? are letters.")
 @click.option("--since", metavar="DURATION", help="Begin with what is kept from so long ago: 30s, 15m, 2h, 7d.")
 @click.option("-n", "--count", type=click.IntRange(1), help="End after so many.")
 @click.option(
@@ -32,14 +33,20 @@ from highstate.types import state_title
 )
 @options.config_dir
 def events_command(
-    tag: str | None, regex: bool, since: str | None, count: int | None, out: str, config_dir: Path
+    tag: str | None, regex: bool, exact: bool, since: str | None, count: int | None, out: str, config_dir: Path
 ) -> None:
     """Follow everything that happens until Ctrl-C; with TAG (a glob) only events of such tags."""
     wanted = _compiled(tag) if regex and tag is not None else None
-    query = EventsQuery(tag="*" if tag is None or regex else tag, since=_seconds(since) if since else 0.0)
+    if regex and exact:
+        raise click.UsageError("--pcre and --exact: say one of them")
+    query = EventsQuery(
+        tag="*" if tag is None or regex else tag,
+        match="exact" if exact and tag is not None else "glob",
+        since=_seconds(since) if since else 0.0,
+    )
     seen = 0
     with Client(config_dir) as client:
-        for item in client.stream("/events", tag=query.tag, since=query.since):
+        for item in client.stream("/events", tag=query.tag, match=query.match, since=query.since):
             if item.tag == DROPPED:
                 _show_dropped(item, out)
                 continue

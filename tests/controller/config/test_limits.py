@@ -28,7 +28,8 @@ def test_every_fault_is_named_with_its_line(tmp_path):
         f"{file}:2: limits: there is no 'webhok'; did you mean webhook?",
         f"{file}:4: limits: api: body_bytes must be a whole number from 1, not 'much'",
         f"{file}:5: limits: api: there is no 'conections'; did you mean connections?",
-        f"{file}:6: limits: webhook must be a mapping of limits (body_bytes, connections, request_seconds)",
+        f"{file}:6: limits: webhook must be a mapping of limits "
+        "(body_bytes, connections, request_seconds, event_readers)",
     ]
 
 

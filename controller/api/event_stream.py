@@ -1,0 +1,101 @@
+"""Events as Server-Sent Events (WHATWG HTML, 9.2): on the controller's socket, and with a token on its HTTP port."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import hmac
+from collections.abc import AsyncIterator
+from typing import Any
+
+from litestar import Request
+from litestar.response import Stream
+
+from controller.api import encoding
+from controller.schema.controller_api import ControllerApi
+from controller.schema.errors import ServiceError
+from controller.schema.events import EventView
+from controller.schema.requests import EventsQuery
+from options.limits import CountRefusal
+
+HEARTBEAT_SECONDS = 15.0
+"""Of silence, after which a comment is sent: proxies close what is silent for long, and who is gone is noticed."""
+_NONE = object()
+"""In place of an event when there are no more."""
+
+
+def query_of(request: Request[Any, Any, Any]) -> EventsQuery:
+    """What a reader asks for. `Last-Event-ID` says where it goes on. ServiceError for what is no question."""
+    last = request.headers.get("last-event-id", "")
+    return encoding.query_of({**request.query_params, **({"after": last} if last else {})}, EventsQuery)
+
+
+def answer(items: AsyncIterator[EventView]) -> Stream:
+    """A stream of events whose ids a reader sends back as `Last-Event-ID`."""
+    return Stream(_frames(items), media_type="text/event-stream", headers={"cache-control": "no-store"})
+
+
+async def _frames(items: AsyncIterator[EventView]) -> AsyncIterator[bytes]:
+    coming: asyncio.Future[Any] = asyncio.ensure_future(_next(items))
+    try:
+        yield b":\n\n"
+        while True:
+            done, _ = await asyncio.wait((coming,), timeout=HEARTBEAT_SECONDS)
+            if not done:
+                yield b":\n\n"
+                continue
+            item = coming.result()
+            if item is _NONE:
+                return
+            number = f"id: {item.id}\n".encode() if item.id else b""
+            yield number + b"data: " + encoding.encode(item) + b"\n\n"
+            coming = asyncio.ensure_future(_next(items))
+    except Exception as error:
+        yield b"event: error\ndata: " + encoding.encode(encoding.error_view(error)) + b"\n\n"
+    finally:
+        coming.cancel()
+        with contextlib.suppress(asyncio.CancelledError, Exception):
+            await coming
+        await encoding.close(items)
+
+
+async def _next(items: AsyncIterator[EventView]) -> Any:
+    return await anext(items, _NONE)
+
+
+class RemoteReaders:
+    """Who reads events over the network: with the token, and so many at a time.
+
+    Args:
+        token: empty for nobody.
+        most: readers at the same time.
+        on_refusal: see `options.limits.CountRefusal`; the limit is `event-readers`.
+    """
+
+    def __init__(self, token: str, most: int, on_refusal: CountRefusal) -> None:
+        self._on_refusal = on_refusal
+        self._token = token.encode()
+        self._most = most
+        self._now = 0
+
+    async def events(self, request: Request[Any, Any, Any], service: ControllerApi) -> Stream:
+        """The stream that is asked for; ServiceError for who may not have it."""
+        if not self._token:
+            raise ServiceError("not-found", "events are not served here", hint="set events_token")
+        scheme, _, given = request.headers.get("authorization", "").partition(" ")
+        if scheme.lower() != "bearer" or not hmac.compare_digest(given.strip().encode(), self._token):
+            raise ServiceError("forbidden", "the request has not the token", hint="send Authorization: Bearer TOKEN")
+        if self._now >= self._most:
+            self._on_refusal("event-readers")
+            hint = "end one of them, or raise limits: webhook: event_readers"
+            raise ServiceError("conflict", f"{self._now} readers have all the room there is", hint=hint)
+        return answer(self._counted(service.events(query_of(request))))
+
+    async def _counted(self, items: AsyncIterator[EventView]) -> AsyncIterator[EventView]:
+        self._now += 1
+        try:
+            async for item in items:
+                yield item
+        finally:
+            self._now -= 1
+            await encoding.close(items)
