@@ -230,3 +230,29 @@ def test_reactors_are_added_and_deleted_by_the_runner(make_rig, tmp_path):
     send("other/three")
     rig.wait("the reaction", lambda: ended(rig, tag="other/three"))
     assert [each["tag"] for each in reactions(rig)] == ["other/three"]
+
+
+def test_a_reaction_applies_states_that_are_not_in_the_highstate(make_rig, tmp_path):
+    sls = (
+        "page:\n  local.state.sls:\n    - tgt: web1\n    - args:\n      - mods: page\n"
+        "      - pillar: {text: {{ data['data']['text'] | tojson }}}\n"
+        "broken:\n  cmd.state.apply:\n    - tgt: web1\n    - arg: [no_such]\n    - require: [{local: page}]\n"
+    )
+    rig = make(make_rig, tmp_path, sls, tag="custom/page", minions=("web1",))
+    page = rig.root("web1") / "page"
+    (rig.work / "states" / "page.sls").write_text(
+        "page:\n  file.managed:\n    - name: {{ grains.root }}/page\n    - contents: {{ pillar['text'] | tojson }}\n"
+    )
+    commit = rig.push("an SLS that no top file names")
+    rig.wait_applied(commit)
+    assert not page.exists()
+    rig.saltern("run", "web1", "event.send", "custom/page", '{"text": "{{ 1 + 1 }}"}')
+    (reaction,) = rig.wait("the reaction", lambda: ended(rig, tag="custom/page"))
+    rig.wait("both returns", lambda: len(returns(rig, reaction["id"])) == 2)
+    assert page.read_text() == "{{ 1 + 1 }}\n", "what an event has is not rendered again"
+    good, bad = sorted(returns(rig, reaction["id"]), key=lambda step: step["data"]["retcode"])
+    assert (good["data"]["fun"], good["data"]["success"]) == ("state.sls", True)
+    assert (bad["data"]["fun"], bad["data"]["success"]) == ("state.apply", False)
+    assert "no_such" in json.dumps(bad["data"]["return"])
+    rig.wait("the highstate to stay", lambda: rig.status()["web1"]["sync"] == "Synced")
+    assert page.exists()
