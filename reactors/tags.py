@@ -85,6 +85,11 @@ def presence(present: Sequence[str]) -> TaggedData:
     return PRESENT, {"present": list(present)}
 
 
+def gitfs_update() -> TaggedData:
+    """What remotes brought can be compiled and served; with the data of Salt's `gitfs.update`."""
+    return "salt/fileserver/gitfs/update", {"changed": True, "backend": "gitfs"}
+
+
 def job_new(jid: str, asked: Mapping[str, Any], fun: str, arguments: Sequence[Any]) -> TaggedData:
     """Minions are asked to call a function.
 

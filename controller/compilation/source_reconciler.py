@@ -26,6 +26,7 @@ from gitfs.errors import FetchFailed, GitfsError
 from gitfs.mirror.fetched import Fetched
 from gitfs.remote_report import left_out_counts
 from gitfs.source import Revision, Source, Trees
+from reactors import tags
 from reactors.bus import Bus
 
 log = structlog.get_logger("saltern.revisions")
@@ -49,6 +50,8 @@ class SourceReconciler:
     bus: Bus
     metrics: Metrics
     clock: Callable[[], float]
+    fileserver_events: bool = False
+    """Whether Salt's event of a fetch that brought something is published, too."""
     error: str = ""
     """Why the newest revision is not live, when its policy cannot be read."""
     refused_remotes: frozenset[str] = frozenset()
@@ -61,6 +64,8 @@ class SourceReconciler:
     """Remote -> id of the event that announced its next fetch."""
     _fetch_event: int = 0
     """Id of the event of the newest fetch that brought something."""
+    _told_fetch: int = 0
+    """Id of the last such event that Salt's followed."""
     _measured: float = 0.0
     """When the sizes of the mirrors were read, by `clock`."""
 
@@ -92,9 +97,16 @@ class SourceReconciler:
                 fetch.result()  # what nobody expected ends the service, as everywhere
             if done:
                 await self._go_live_or_retry()
+                self._tell_update()
             elif pending:
                 await asyncio.wait(pending, return_when=asyncio.FIRST_COMPLETED)
         self._maintain()
+
+    def _tell_update(self) -> None:
+        """Salt's event, once what was fetched is live."""
+        if self.fileserver_events and self._fetch_event != self._told_fetch:
+            self._told_fetch = self._fetch_event
+            self.bus.publish(*tags.gitfs_update(), cause=self._fetch_event)
 
     def _fetched(self, changes: Changes, outcome: Fetched | FetchFailed, seconds: float) -> None:
         ok = isinstance(outcome, Fetched)

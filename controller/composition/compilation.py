@@ -184,6 +184,7 @@ def _sources(shared: Shared, builds: BuildReconciler, reconciler: Reconciler) ->
         bus=shared.bus,
         metrics=shared.metrics,
         clock=shared.clock,
+        fileserver_events=shared.resources.settings.fileserver_events,
     )
 
 

@@ -135,6 +135,8 @@ class ControllerSettings:
     """Accept every key that asks for a free id. For closed test networks only."""
     presence_events: Flag = False
     """Publish `salt/presence/change` and, once a minute, `salt/presence/present`."""
+    fileserver_events: Flag = False
+    """Publish `salt/fileserver/gitfs/update` when a fetch has brought something."""
     hook_secret: OptionText = field(default="", repr=False)
     """Shared with the forge; empty: the hook answers this machine alone."""
     events_token: OptionText = field(default="", repr=False)

@@ -3,6 +3,7 @@
 import json
 import subprocess
 
+import httpx
 from rig import SALTERN
 
 
@@ -39,3 +40,25 @@ def test_each_event_comes_once_whether_it_is_kept_or_new(make_rig):
         rig.saltern("run", "web1", "event.send", f"custom/{number}")
     out, _ = reader.communicate(timeout=60)
     assert [json.loads(line)["tag"] for line in out.splitlines()] == [f"custom/{number}" for number in range(4)]
+
+
+def kept(rig, tag):
+    """Kept events with such tags, oldest first."""
+    transport = httpx.HTTPTransport(uds=str(rig.socket), verify=False)
+    with httpx.Client(transport=transport, base_url="http://controller", timeout=60) as client:
+        lines = client.get("/events", params={"tag": tag, "since": 600, "follow": "false"}).text.splitlines()
+    return [event for event in map(json.loads, lines) if event]
+
+
+def test_salts_event_of_a_fetch_comes_once_for_a_push_when_it_is_live(make_rig):
+    rig = make_rig(minions={}, fileserver_events=True)
+
+    def updates():
+        return [event["data"] for event in kept(rig, "salt/fileserver/gitfs/update")]
+
+    rig.push("first")
+    rig.wait("the event", lambda: updates() == [{"changed": True, "backend": "gitfs"}])
+    rig.push("next", {"pillar/numbers.sls": ("number: 0\n", "number: 1\n")})
+    rig.wait("the next", lambda: len(updates()) == 2)
+    tags = [event["tag"].rpartition("/")[2] for event in kept(rig, "s*")]
+    assert [tag for tag in tags if tag in ("live", "update")] == ["live", "update"] * 2
