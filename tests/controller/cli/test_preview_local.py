@@ -165,8 +165,8 @@ def test_python_of_the_tree_is_not_run_where_it_is_restricted(copy, preview, tmp
         "python", salt__web_sls=f"#!py\ndef run():\n    open({str(tmp_path / 'ran')!r}, 'w')\n    return {{}}\n"
     )
     done = preview("--restricted")
-    assert done.code == 1
-    assert "switched off" in done.out
+    assert done.code == 2
+    assert "Not known" in done.out
     assert not (tmp_path / "ran").exists()
 
 
