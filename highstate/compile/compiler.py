@@ -319,39 +319,40 @@ class Compilation:
             return found
         shared_key = ("class", *key[1:])
         known = shared_compile.find(shared_key, self.memo, contexts, recorder)
-        if known is not None and known[0].plan is not None:
-            like = shared_compile.filled(known[0].plan, known[1], contexts, recorder)
+        if known is not None and (plan := self._plan(*known, top, contexts)) is not None:
+            like = shared_compile.filled(plan, known[1], contexts, recorder)
             if like is not None:
                 return replace(like, minion_id=self.minion.id, pillar=pillar)
         walk = shared_compile.Walk(recorder)
         compiled = self._compile(top, contexts, pillar, walk)
         if not recorder.live:
-            self.memo.store(key, recorder.reads, replace(compiled, minion_id="", pillar={}))
-            if known is not None:
-                self._plan(known[0], compiled, walk, top, contexts)
-            elif compiled.ok:
-                shared_compile.begin(shared_key, self.memo, walk)
+            kept = replace(compiled, minion_id="", pillar={})
+            self.memo.store(key, recorder.reads, kept)
+            if known is None and compiled.ok:
+                shared_compile.begin(shared_key, self.memo, walk.first(kept), walk.sources)
         return compiled
 
     def _plan(
         self,
-        known: shared_compile.SharedCompile,
-        compiled: Compiled,
-        walk: shared_compile.Walk,
+        shared: shared_compile.SharedCompile,
+        like: Sequence[shared_compile.Data],
         top: TopResult,
         contexts: Mapping[str, RenderContext],
-    ) -> None:
-        """Make the plan of a class, now that it turned out to have more than one minion."""
-        if known.plan is not None or known.unshareable:
-            return
-        known.plan = shared_compile.planned(
-            compiled,
-            walk,
+    ) -> shared_compile.SharedPlan | None:
+        """The plan of a class, made now if this minion is the second of it; `like`: its SLS."""
+        if shared.first is None:
+            return shared.plan
+        first, shared.first = shared.first, None
+        self._forget_changes(contexts)
+        shared.plan = shared_compile.planned(
+            first,
+            like,
             contexts,
             lambda taken: self._assembled(top, contexts, self.files, taken),
             lambda high: lowstate_of(high, self.settings),
         )
-        known.unshareable = known.plan is None
+        self._forget_changes(contexts)
+        return shared.plan
 
     def _contexts(self, pillar: Mapping[str, Value]) -> dict[str, RenderContext]:
         """One for each saltenv, with one record of what all of them read."""

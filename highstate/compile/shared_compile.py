@@ -3,9 +3,10 @@
 Steps for a minion, called by `compiler` with what the top file gave it:
 1. `find`: the SLS are rendered in the order in which another minion's compile came to them (a memo leads the way, by
    the shape of each). At its end is the class, or nothing.
-2. The second minion of a class is compiled once more with placeholders for its values; what comes out shows which
-   values end where. It is kept if filling it gives exactly what the full compile gave.
-3. Further minions take over all chunks of the class whose values are the same objects, and fill the others.
+2. When the second minion of a class comes, what the first one rendered is compiled once more with placeholders for its
+   values; what comes out shows which values end where. It is kept if filling it gives exactly what the first's full
+   compile gave.
+3. This minion and further ones take over all chunks of the class whose values are the same objects, and fill the others.
 Anything unusual (a problem, a value that was looked at or stands in a warning) leaves a class without a plan: its
 minions are compiled one by one.
 """
@@ -16,14 +17,14 @@ from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from highstate.compile.assemble import NOTHING
+from highstate.compile.assemble import NOTHING, Taken
 from highstate.compile.content import StateModules, content_of, gives_no_content
 from highstate.compile.content_parts import SourceProblems
 from highstate.compile.high import High
 from highstate.compile.shapes import Placeholder, shape_of, with_placeholders
 from highstate.data_limits import unbounded
 from highstate.memo.memo import Memo
-from highstate.memo.sources import Read
+from highstate.memo.sources import Read, ReadSources
 from highstate.memo.tracked import ReadFiles, Recorder
 from highstate.render.context import RenderContext, RenderFailed
 from highstate.render.pipeline import render_sls
@@ -36,11 +37,11 @@ Data = Mapping[Value, Value]
 
 @dataclass(slots=True, eq=False)
 class SharedCompile:
-    """Minions of one class; `plan` is made by the second of them."""
+    """Minions of one class; `plan` is made when the second of them comes."""
 
+    first: First | None
+    """The one that was compiled in full; None when there is a plan, or can be none as values turned out to matter."""
     plan: SharedPlan | None = None
-    unshareable: bool = False
-    """Whether the values turned out to matter."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,17 +90,20 @@ class Walk(Recorder):
         self.reads["shape", saltenv, path, sls] = _NOT_YET
         return dict(data)
 
-    def first(self) -> First:
-        """What `begun` keeps of it."""
-        return First(reads=self.reads, data=tuple(self.data))
+    def first(self, compiled: Compiled) -> First:
+        """What `begin` keeps of it."""
+        return First(reads=self.reads, data=tuple(self.data), compiled=compiled)
 
 
 @dataclass(frozen=True, slots=True)
 class First:
-    """A compile whose shapes nobody has asked for."""
+    """The compile of the first minion of a class."""
 
     reads: Mapping[Read, bytes]
     data: tuple[Data, ...]
+    """Of each SLS, in order."""
+    compiled: Compiled
+    """Without pillar and id."""
 
     def shaped(self) -> dict[Read, bytes]:
         """Its reads with the shapes."""
@@ -141,47 +145,61 @@ def find(
     if alone is None:
         return None
     if alone.result is not None:  # it has company now
-        memo.store(key, alone.result.shaped(), SharedCompile())
+        memo.store(key, alone.result.shaped(), SharedCompile(first=alone.result))
         memo.store(("first", key), {}, None)
     hit = memo.find(key, shapes)
     return None if hit is None else (hit.result, tuple(shapes.data))
 
 
-def begin(key: Hashable, memo: Memo, walk: Walk) -> None:
+def begin(key: Hashable, memo: Memo, first: First, sources: ReadSources) -> None:
     """Keep a compile whose class is new. The shapes of the very first are left for when another minion comes."""
-    if memo.find(("first", key), walk.sources) is None:
-        memo.store(("first", key), {}, walk.first())
+    if memo.find(("first", key), sources) is None:
+        memo.store(("first", key), {}, first)
     else:
-        memo.store(key, walk.first().shaped(), SharedCompile())
+        memo.store(key, first.shaped(), SharedCompile(first=first))
 
 
 def planned(
-    compiled: Compiled, walk: Walk, contexts: Mapping[str, RenderContext], assembled: Callable[..., High], lowered: Any
+    first: First,
+    like: Sequence[Data],
+    contexts: Mapping[str, RenderContext],
+    assembled: Callable[[Taken], High],
+    lowered: Callable[[High], tuple[Chunk, ...]],
 ) -> SharedPlan | None:
     """The plan of the class of a minion that was compiled in full; None when there can be none.
 
-    `assembled(taken)` makes its high data, `lowered(high)` chunks of that.
+    Args:
+        first: that minion.
+        like: SLS of another one, of the same shapes.
+        contexts: of the other one.
+        assembled: makes high data of the SLS that a function gives in the place of those of the other one.
+        lowered: makes chunks of high data.
     """
+    compiled = first.compiled
     tags = {chunk.tag for chunk in compiled.lowstate}
     if not compiled.ok or len(tags) < len(compiled.lowstate):
         return None
     placeholders: list[Placeholder] = []
-    data: list[Data] = []
+    step, same = 0, len(like) == len(first.data)
 
     def take(saltenv: str, path: str, sls: str, rendered: dict[Value, Value]) -> dict[Value, Value]:
-        made, found = with_placeholders(rendered, len(data))
-        data.append(rendered)
+        nonlocal step, same
+        if step >= len(like) or rendered is not like[step]:
+            same = False
+            return rendered
+        made, found = with_placeholders(first.data[step], step)
+        step += 1
         placeholders.extend(found)
         return made
 
     high = assembled(take)
     highstate = high.as_salt()
-    chunks: tuple[Chunk, ...] = lowered(high)
-    same = len(data) == len(walk.data) and all(one is other for one, other in zip(data, walk.data, strict=True))
+    chunks = lowered(high)
     if (
         high.problems
         or tuple(high.warnings) != compiled.warnings
         or not same
+        or step < len(like)
         or any(placeholder.looked for placeholder in placeholders)
     ):
         return None
@@ -197,8 +215,8 @@ def planned(
     }
     parts = tuple(_part(chunk, contexts) for chunk in compiled.lowstate)
     return SharedPlan(
-        compiled=replace(compiled, minion_id="", pillar={}),
-        data=tuple(data),
+        compiled=compiled,
+        data=first.data,
         placeholders=in_chunks,
         chunks=_by_location(
             (placeholder.location, index) for index, found in in_chunks.items() for placeholder in found.values()
