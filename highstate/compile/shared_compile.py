@@ -213,7 +213,10 @@ def planned(
         for id_, body in highstate.items()
         if isinstance(body, dict) and next(_placeholders_of(body), None) is not None
     }
-    parts = tuple(_part(chunk, contexts) for chunk in compiled.lowstate)
+    problems = SourceProblems()
+    parts = tuple(_part(chunk, contexts, problems) for chunk in compiled.lowstate)
+    if problems.any:  # the files are others than when the first was compiled
+        return None
     return SharedPlan(
         compiled=compiled,
         data=first.data,
@@ -301,11 +304,10 @@ class _Fresh:
         return self._values[step][id_][placeholder.number] if step in self._values else placeholder.value
 
 
-def _part(chunk: Chunk, contexts: Mapping[str, RenderContext]) -> _Part:
+def _part(chunk: Chunk, contexts: Mapping[str, RenderContext], found: SourceProblems) -> _Part:
     reads = Recorder(next(iter(contexts.values())).sources)
-    content = content_of(
-        chunk, {env: context.recording(reads, ReadFiles(reads)) for env, context in contexts.items()}, SourceProblems()
-    )
+    recording = {env: context.recording(reads, ReadFiles(reads)) for env, context in contexts.items()}
+    content = content_of(chunk, recording, found)
     return _Part(content=content, reads=None if reads.live else reads.reads)
 
 

@@ -125,6 +125,17 @@ def test_further_minions_of_a_class_take_over_what_is_equal():
     assert third.highstate["a"]["test"][0] == {"v": "z"}
 
 
+def test_a_file_that_broke_after_the_first_minion_of_a_class_is_told_to_each():
+    memo = Memo()
+    text = "a:\n  file.managed:\n    - source: salt://t.jinja\n    - template: jinja\n    - x: {{ grains.own }}\n"
+    assert compiled({"one.sls": text, "t.jinja": "good"}, ("m2", "x", 0), memo).ok
+    for own in ("y", "z"):
+        broken = {"one.sls": text, "t.jinja": "{{ v.w }}"}
+        found = compiled(broken, ("m2", own, 0), memo)
+        assert found.errors
+        assert found == compiled(broken, ("m2", own, 0))
+
+
 def test_what_a_class_is_warned_of_is_told_to_each():
     memo = Memo()
     text = PLAIN["one.sls"] + "c:\n  test.nop:\n    - require: [{test: a}]\n    - require: [{test: b}]\n"
