@@ -6,7 +6,7 @@ Steps for a minion, called by `compiler` with what the top file gave it:
 2. When the second minion of a class comes, what the first one rendered is compiled once more with placeholders for its
    values; what comes out shows which values end where. It is kept if filling it gives exactly what the first's full
    compile gave.
-3. This minion and further ones take over all chunks of the class whose values are the same objects, and fill the others.
+3. This minion and further ones take over all chunks of the class whose values are the same objects, and fill the rest.
 Anything unusual (a problem, a value that was looked at or stands in a warning) leaves a class without a plan: its
 minions are compiled one by one.
 """
