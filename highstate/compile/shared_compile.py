@@ -159,6 +159,34 @@ def begin(key: Hashable, memo: Memo, first: First, sources: ReadSources) -> None
         memo.store(key, first.shaped(), SharedCompile(first=first))
 
 
+@dataclass(slots=True)
+class _Placing:
+    """Gives an assembly, in the place of the SLS of one minion, those of the first with placeholders for its values."""
+
+    first: Sequence[Data]
+    like: Sequence[Data]
+    _step: int = 0
+    _same: bool = True
+    _placeholders: list[Placeholder] = field(default_factory=list)
+
+    def take(self, saltenv: str, path: str, sls: str, rendered: dict[Value, Value]) -> dict[Value, Value]:
+        """Called with each SLS of the one, which are to be those of `like`, in order."""
+        step = self._step
+        if step >= min(len(self.like), len(self.first)) or rendered is not self.like[step]:
+            self._same = False
+            return rendered
+        self._step += 1
+        made, found = with_placeholders(self.first[step], step)
+        self._placeholders += found
+        return made
+
+    @property
+    def usable(self) -> bool:
+        """Whether nothing but the shape of the SLS decided about what came out."""
+        complete = self._same and self._step == len(self.like) == len(self.first)
+        return complete and not any(placeholder.looked for placeholder in self._placeholders)
+
+
 def planned(
     first: First,
     like: Sequence[Data],
@@ -179,29 +207,11 @@ def planned(
     tags = {chunk.tag for chunk in compiled.lowstate}
     if not compiled.ok or len(tags) < len(compiled.lowstate):
         return None
-    placeholders: list[Placeholder] = []
-    step, same = 0, len(like) == len(first.data)
-
-    def take(saltenv: str, path: str, sls: str, rendered: dict[Value, Value]) -> dict[Value, Value]:
-        nonlocal step, same
-        if step >= len(like) or rendered is not like[step]:
-            same = False
-            return rendered
-        made, found = with_placeholders(first.data[step], step)
-        step += 1
-        placeholders.extend(found)
-        return made
-
-    high = assembled(take)
+    taking = _Placing(first.data, like)
+    high = assembled(taking.take)
     highstate = high.as_salt()
     chunks = lowered(high)
-    if (
-        high.problems
-        or tuple(high.warnings) != compiled.warnings
-        or not same
-        or step < len(like)
-        or any(placeholder.looked for placeholder in placeholders)
-    ):
+    if high.problems or tuple(high.warnings) != compiled.warnings or not taking.usable:
         return None
     filled = tuple(replace(chunk, arguments=_filled(chunk.arguments)) for chunk in chunks)
     whole = {id_: _with_values(body) for id_, body in highstate.items()}
