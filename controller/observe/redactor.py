@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import threading
 from collections import OrderedDict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -27,7 +27,7 @@ _READY = 256
 
 
 class Redactor:
-    """The secrets of each minion. `of` and `add_for_preview` may be called from any thread.
+    """The secrets of each minion. `of`, `prepare` and `add_for_preview` may be called from any thread.
 
     Args:
         store: where they are remembered.
@@ -76,12 +76,23 @@ class Redactor:
         with self._lock:
             found = self._ready.get(minion)
             if found is None:
-                known = self._store.secrets.of(minion) | self._lent.get(minion, frozenset())
-                found = self._ready[minion] = Redaction(fingerprints(self._key, known), self._key)
-                while len(self._ready) > _READY:
-                    self._ready.popitem(last=False)
+                found = self._made(minion, self._store.secrets.of(minion))
             self._ready.move_to_end(minion)
             return found
+
+    def prepare(self, minions: Sequence[str]) -> None:
+        """`of` is asked for these next: what is known of the first of them, as many as are kept, is read at once."""
+        with self._lock:
+            missing = [minion for minion in minions[:_READY] if minion not in self._ready]
+            for minion, known in self._store.secrets.of_each(missing).items() if missing else ():
+                self._made(minion, known)
+
+    def _made(self, minion: str, known: frozenset[str]) -> Redaction:
+        texts = known | self._lent.get(minion, frozenset())
+        made = self._ready[minion] = Redaction(fingerprints(self._key, texts), self._key)
+        while len(self._ready) > _READY:
+            self._ready.popitem(last=False)
+        return made
 
     def result(self, minion: str, result: RunResult) -> RunResult:
         """A result as it may be kept and shown."""

@@ -187,11 +187,12 @@ class Comparer:
         sources: SourceDifferences,
     ) -> None:
         """Compare some minions, in the same order on both sides; `sources`: reads the files of both."""
+        for each in (*bases, *heads):
+            self.redactor.add_for_preview(each.minion_id, each.secrets)
+        self.redactor.prepare([head.minion_id for head in heads])
         for base, head in zip(bases, heads, strict=True):
             if self.gone.is_set():
                 raise AskerGone
-            for each in (base, head):
-                self.redactor.add_for_preview(each.minion_id, each.secrets)
             self._add(found, redact_answer(base, self.redactor), redact_answer(head, self.redactor), sources)
 
     def add_rendered(

@@ -5,7 +5,7 @@ They lie in the documents of the same database as well.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from sqlalchemy import Connection, delete, insert, select
@@ -30,8 +30,17 @@ class SecretsTable:
 
     def of(self, minion_id: str) -> frozenset[str]:
         """All plain texts that compiles for the minion had."""
+        return self.of_each((minion_id,))[minion_id]
+
+    def of_each(self, minion_ids: Collection[str]) -> dict[str, frozenset[str]]:
+        """The same of several minions, in one read."""
+        found: dict[str, set[str]] = {minion: set() for minion in minion_ids}
         with self.database.read() as connection:
-            return frozenset(each.decode("utf-8", "surrogatepass") for each in _texts(connection, minion_id))
+            for minion, text in connection.execute(
+                select(secrets.c.minion, secrets.c.text).where(secrets.c.minion.in_(found))
+            ):
+                found[minion].add(text.decode("utf-8", "surrogatepass"))
+        return {minion: frozenset(texts) for minion, texts in found.items()}
 
 
 def _put(connection: Connection, minion_id: str, texts: Iterable[str]) -> bool:
