@@ -24,6 +24,7 @@ from controller.compilation.compile_rpc_server import PortCalls, RpcServer
 from controller.compilation.sandbox import SandboxPolicy
 from controller.compilation.workers.channel import LimitExceeded, WorkerLate
 from controller.compilation.workers.process import CompileProcess
+from controller.compilation.workers.template_codes import TemplateCodes
 from controller.compilation.workers.worker_process import WorkerFailed
 from controller.config.limits import CompileWorkerLimits, label_of
 from controller.config.sections import PortOptions
@@ -102,6 +103,7 @@ class CompilePool:
         niceness: added to what every compile worker has.
         few: minions for which no second process is used.
         in_order: minions that are alike come one after the other in requests, and are dealt in this order.
+        codes: code of templates that processes of other pools have made; those of this pool only take it.
     """
 
     def __init__(
@@ -118,14 +120,17 @@ class CompilePool:
         niceness: int = 0,
         few: int = 1,
         in_order: bool = False,
+        codes: TemplateCodes | None = None,
     ) -> None:
         self._fleet = fleet
         self._few = few
         self._order: Callable[[Minion], Any] = _as_asked if in_order else _class_key
         self._calls = PortCalls(limits.waiting_calls, on_refusal)
+        self.codes = TemplateCodes(limits.template_code_bytes) if codes is None else codes
+        """Code of templates that its processes have made, or take."""
+        made = partial(CompileProcess, timeout, sandbox_policy, limits, niceness=niceness)
         self._workers = [
-            _Worker(CompileProcess(timeout, sandbox_policy, limits, niceness=niceness), self._calls, on_refusal)
-            for _ in range(workers)
+            _Worker(made(codes=self.codes, gives_codes=codes is None), self._calls, on_refusal) for _ in range(workers)
         ]
         self._threads = ThreadPoolExecutor(max_workers=workers, thread_name_prefix="compile")
         self._closed: Future[None] = Future()

@@ -44,6 +44,7 @@ from controller.compilation.workers.entry import begin
 from controller.compilation.workers.resource_limits import few_descriptors_left
 from controller.compilation.workers.settings import WorkerSettings
 from controller.compilation.workers.source_rendering import rendered
+from controller.compilation.workers.template_codes import MOST_CODE_BYTES, TemplateCode
 from extmods.compile_modules import CompileModules, Tree
 from extmods.store import modules_of
 from highstate.compile import CompileOptions, compile_minion
@@ -52,7 +53,7 @@ from highstate.compile.shapes import forget_oldest_shapes
 from highstate.lint.missing_states import missing_states
 from highstate.memo.memo import Memo
 from highstate.ports import NO_PORTS, CompilePorts
-from highstate.render.jinja import forget_oldest_templates
+from highstate.render.jinja import forget_oldest_templates, share_codes
 from highstate.render.yaml.blocks import forget_oldest_blocks
 from highstate.shown_states import shown
 from highstate.targeting.targeted_beacons import with_beacons
@@ -129,6 +130,21 @@ class WorkerState:
                 self.reads.clear()
             found = self.reads[part] = _ENCODER.encode(sorted(part))
         return found
+
+
+@dataclass(frozen=True, slots=True)
+class _RemoteCodes:
+    """`CodeStore` of the controller."""
+
+    channel: WorkerChannel
+
+    def get(self, key: bytes) -> bytes:
+        self.channel.send(_ENCODER.encode(TemplateCode(key=key)))
+        return self.channel.receive()
+
+    def put(self, key: bytes, code: bytes) -> None:
+        if len(code) <= MOST_CODE_BYTES:
+            self.channel.send(_ENCODER.encode(TemplateCode(key=key, code=code)))
 
 
 def answer(request: CompileRequest, state: WorkerState, rpc: RpcClient | None = None) -> Iterator[CompiledMinion]:
@@ -284,6 +300,7 @@ def _serve(channel: WorkerChannel, own_memory: OwnMemory, settings: WorkerSettin
         said: PortAnswer = pickle.loads(channel.receive())  # noqa: S301 - from the controller alone
         return said
 
+    share_codes(_RemoteCodes(channel))
     while True:
         request = pickle.loads(channel.receive())  # noqa: S301 - from the controller alone
         for compiled in answer(request, state, rpc):

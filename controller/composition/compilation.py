@@ -19,6 +19,7 @@ from controller.compilation.mine import MineStore
 from controller.compilation.runners import Runners
 from controller.compilation.sandbox_policy import sandbox_policy_of
 from controller.compilation.source_reconciler import SourceReconciler
+from controller.compilation.workers.template_codes import TemplateCodes
 from controller.composition.shared import Shared
 from controller.config.sections import PortOptions
 from controller.reconcile.reconciler import Reconciler
@@ -70,7 +71,8 @@ def compose_compilation(shared: Shared, server: Server, reconciler: Reconciler) 
         plugins=partial(plugins_of, settings.ports),
         profiles=profiles,
     )
-    pool, preview_pool = _live_pool(shared, runners), _preview_pool(shared, runners)
+    pool = _live_pool(shared, runners)
+    preview_pool = _preview_pool(shared, runners, pool.codes)
     requests = CompileRequests(
         store=store,
         live=shared.live,
@@ -131,12 +133,13 @@ def _live_pool(shared: Shared, runners: Runners) -> CompilePool:
     )
 
 
-def _preview_pool(shared: Shared, runners: Runners) -> CompilePool:
+def _preview_pool(shared: Shared, runners: Runners, codes: TemplateCodes) -> CompilePool:
     settings = shared.resources.settings
     return CompilePool(
         workers=min(_PREVIEW_WORKERS, os.cpu_count() or 1),
         few=_FEW_PREVIEWED,
         in_order=True,
+        codes=codes,
         timeout=settings.compile_timeout,
         sandbox_policy=sandbox_policy_of(settings),
         fleet=runners.answer,

@@ -141,6 +141,8 @@ class CompileWorkerLimits:
     """Bytes of memory of one process; a compile that wants more ends with an error."""
     waiting_calls: LimitCount = 64
     """Calls of pillar sources and secret servers that run at the same time, abandoned ones included."""
+    template_code_bytes: LimitCount = 32 * 1024 * 1024
+    """Bytes of code of templates that are kept for other compile workers."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,19 +8,22 @@ Called by `pipeline` alone; knows nothing of YAML documents and SLS names.
 from __future__ import annotations
 
 import json
+import marshal
 import posixpath
 import re
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from threading import Lock
 from types import CodeType
-from typing import Any
+from typing import Any, Protocol
 
 import jinja2
 from cachetools import LRUCache
 from jinja2.runtime import new_context
 from jinja2.utils import missing
 
+from highstate.memo.sources import digest_value
 from highstate.memo.tracked import Recorder
 from highstate.render.filters.text import FILTERS, GLOBALS, TESTS
 from highstate.render.sandbox import Environment, EnvironmentOptions
@@ -51,9 +54,26 @@ class CompiledTemplate:
     code_lines: CodeLines = field(default_factory=CodeLines)
 
 
+class CodeStore(Protocol):
+    """Code of templates that other processes have made; keys are digests of all that it was made of."""
+
+    def get(self, key: bytes) -> bytes:
+        """The code, as `marshal` packs it; empty where it is not known."""
+
+    def put(self, key: bytes, code: bytes) -> None:
+        """Keep a code for others."""
+
+
 _environments: dict[EnvironmentOptions, Environment] = {}
 _codes: LRUCache[tuple[str, str, EnvironmentOptions], CompiledTemplate] = LRUCache(_CODE_CACHE_SIZE)
 _lock = Lock()
+_code_stores: list[CodeStore] = []
+"""None, or the one of this process."""
+
+
+def share_codes(store: CodeStore) -> None:
+    """From here on, this process takes code of templates from a store of trusted code, and puts there what it makes."""
+    _code_stores[:] = [store]
 
 
 def environment_options(
@@ -124,11 +144,29 @@ def compile_template(base: Environment, oid: str, path: str, source: str) -> Com
         found = _codes.get(key) if oid else None
     if found is not None:
         return found
-    made = CompiledTemplate(base.compile(source, name=path, filename=path), source.endswith("\n"))
+    code = _shared_code(base, key, source) if oid and _code_stores else _code(base, path, source)
+    made = CompiledTemplate(code, source.endswith("\n"))
     if oid:
         with _lock:
             _codes[key] = made
     return made
+
+
+def _code(base: Environment, path: str, source: str) -> CodeType:
+    return base.compile(source, name=path, filename=path)
+
+
+def _shared_code(base: Environment, key: tuple[str, str, EnvironmentOptions], source: str) -> CodeType:
+    digest, [store] = digest_value(key), _code_stores
+    packed = store.get(digest)
+    if packed:
+        with suppress(EOFError, TypeError, ValueError):
+            found = marshal.loads(packed)  # noqa: S302 - from the controller alone
+            if isinstance(found, CodeType):
+                return found
+    code = _code(base, key[1], source)
+    store.put(digest, marshal.dumps(code))
+    return code
 
 
 def forget_oldest_templates() -> None:

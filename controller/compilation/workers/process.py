@@ -16,14 +16,15 @@ from controller.compilation.compile_rpc import PortCall
 from controller.compilation.compile_rpc_server import RpcServer
 from controller.compilation.sandbox import SandboxPolicy
 from controller.compilation.workers.answer_limits import within_limits
-from controller.compilation.workers.channel import LimitExceeded
+from controller.compilation.workers.channel import LimitExceeded, WorkerChannel
 from controller.compilation.workers.document_check import MOST_LEVELS, DocumentCheck
+from controller.compilation.workers.template_codes import TemplateCode, TemplateCodes
 from controller.compilation.workers.worker_process import FOR_SOURCES, WorkerFailed, WorkerProcess
 from controller.config.limits import CompileWorkerLimits
 from highstate.data_limits import is_shallow
 from wire.patch import digest_of_packed
 
-_DECODER = msgspec.msgpack.Decoder(CompiledMinion | PortCall)
+_DECODER = msgspec.msgpack.Decoder(CompiledMinion | PortCall | TemplateCode)
 
 
 class CompileProcess(WorkerProcess):
@@ -33,15 +34,25 @@ class CompileProcess(WorkerProcess):
         timeout: seconds that one minion may take.
         sandbox_policy: what the process may do; None: all that its user may.
         limits: what is taken from it.
+        codes: of templates, which the process gets.
+        gives_codes: whether those that it makes are kept for others.
         niceness: added to what every compile worker has.
     """
 
     def __init__(
-        self, timeout: float, sandbox_policy: SandboxPolicy | None, limits: CompileWorkerLimits, *, niceness: int = 0
+        self,
+        timeout: float,
+        sandbox_policy: SandboxPolicy | None,
+        limits: CompileWorkerLimits,
+        *,
+        codes: TemplateCodes,
+        gives_codes: bool,
+        niceness: int = 0,
     ) -> None:
         module = "controller.compilation.compile_worker"
         super().__init__(module, timeout, sandbox_policy, limits, niceness=niceness)
         self._documents = DocumentCheck()
+        self._codes, self._gives_codes = codes, gives_codes
 
     def send(self, request: CompileRequest) -> None:
         """Have it compile; starts it when it does not run. Raises as `receive` does, or OSError."""
@@ -67,9 +78,18 @@ class CompileProcess(WorkerProcess):
                 if isinstance(found, CompiledMinion):
                     document = channel.receive(limits.document_bytes, "document_bytes", until)
                     return within_limits(self._checked(found, document, minion_id, request), limits)
+                if isinstance(found, TemplateCode):
+                    self._told(found, channel, until)
+                    continue
                 answer = rpc_server.answer(found, FOR_SOURCES * (until - time.monotonic()))
                 channel.send(pickle.dumps(answer), until)
         raise LimitExceeded("questions")
+
+    def _told(self, said: TemplateCode, channel: WorkerChannel, until: float) -> None:
+        if not said.code:
+            channel.send(self._codes.get(said.key), until)
+        elif self._gives_codes:
+            self._codes.put(said)
 
     def _checked(
         self, found: CompiledMinion, document: bytes, minion_id: str, request: CompileRequest
