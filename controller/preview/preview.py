@@ -151,7 +151,8 @@ class Previews:
         )
         origins = await self.threads.run(self._origins, before, after)
         targets = await self._top_targets(before, records, policies[0]) if rules[0].group_targets else ()
-        known = await self.threads.run(self._known, targets)
+        fleet = records if question.target is None else await self.threads.run(self.requests.accepted)
+        known = await self.threads.run(self._known, fleet, targets)
         report = await self.threads.run(
             completed, report, found, known, (rules[0], rules[1]), origins, (before.pillar, after.pillar)
         )
@@ -212,9 +213,9 @@ class Previews:
         request = self.sides.request(before, records, policy.policy, _NOTHING_SEEN)
         return await top_targets(self.sides.compiles, request, CompileBudget(self.limits.timeouts))
 
-    def _known(self, targets: Sequence[tuple[str, str]]) -> Known:
+    def _known(self, fleet: Sequence[MinionRecord], targets: Sequence[tuple[str, str]]) -> Known:
         """The whole fleet, also when a few minions are asked for: a glob and a group mean all of them."""
-        grains = {record.id: record.grains for record in self.requests.accepted()}
+        grains = {record.id: record.grains for record in fleet}
         groups = []
         for name in self.targets.nodegroups:
             groups.append(FleetGroup(f"nodegroup {name}", self._select(name, "nodegroup")))
