@@ -108,8 +108,10 @@ class CompileModules:
 
     def has(self, name: str, saltenv: str) -> bool:
         """See `Renderers`."""
-        there = self._allowed and "renderers" in self.tree.modules(saltenv).index()
-        return there and name in self._of(saltenv).names("renderers")
+        files = self.tree.modules(saltenv).index().get("renderers", ())
+        if not self._allowed:
+            return name in files
+        return bool(files) and name in self._of(saltenv).names("renderers")
 
     def render(
         self, name: str, saltenv: str, data: Value, dunders: Mapping[str, Value], arguments: Mapping[str, Value]

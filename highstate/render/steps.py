@@ -83,14 +83,15 @@ def _refused(name: str, opts: Mapping[str, Value], own: Callable[[str], bool]) -
     if (allowed and name not in allowed) or name in refused:
         return f"the renderer {name!r} is not allowed here", "see the options renderer_whitelist and renderer_blacklist"
     python = opts.get("allow_py_renderer", True)
-    if name not in RENDERERS and not (python and own(name)):
+    brought = name not in RENDERERS and own(name)
+    if name not in RENDERERS and not brought:
         hint = near(name, RENDERERS) or f"the first line may name {', '.join(RENDERERS)}, with | between them"
         if name in _GONE:
             hint = "write it for jinja|yaml, or for py"
         if not python:
             hint += "; Python of the tree, as in _renderers, is switched off: see the option allow_py_renderer"
         return f"the renderer {name!r} is not known", hint
-    if name in PYTHON and not python:
+    if (brought or name in PYTHON) and not python:
         return (
             f"the renderer {name!r} runs {NOT_RUN}",
             "see the option allow_py_renderer",

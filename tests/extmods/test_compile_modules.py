@@ -236,6 +236,14 @@ def test_what_is_wrong_with_a_source_is_told():
         assert "is Python of the tree, which is switched off" in problem.message
 
 
+def test_a_renderer_of_the_tree_that_is_switched_off_is_said_to_be_so():
+    tree = files({"top.sls": "base: {'*': [app]}", "app.sls": "#!probe\nx", "_renderers/probe.py": "1 / 0"})
+    opts = {"allow_py_renderer": False}
+    ports = CompileModules(tree=Tree(tree), minion=WEB, opts=opts).over(NO_PORTS)
+    [problem] = compile_minion(tree, MemoryFiles({}), WEB, CompileOptions(opts=opts), None, ports).errors
+    assert "the renderer 'probe' runs Python of the tree, which is switched off" in problem.message
+
+
 def test_tops_of_the_tree():
     done = compiled(master_tops={"roles": "role-"})
     assert names(done) == ["a", "role"]

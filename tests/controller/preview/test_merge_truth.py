@@ -264,11 +264,15 @@ async def test_a_function_that_the_head_would_allow_is_not_known_rather_than_bro
 PROGRAM = "#!py\ndef run():\n    return {'made': {'test.nop': []}}\n"
 
 
-async def test_a_program_that_a_merge_runs_and_a_preview_does_not_is_not_known_rather_than_broken(fleet):
+OWN = {"_renderers/own.py": "def render(data, *a, **k):\n    return {'made': {'test.nop': []}}\n"}
+
+
+@pytest.mark.parametrize("program", [{"web.sls": PROGRAM}, {"web.sls": "#!own\nx", **OWN}])
+async def test_a_program_that_a_merge_runs_and_a_preview_does_not_is_not_known_rather_than_broken(fleet, program):
     policy = "previews: {forbid: ['cmd.*']}\n"
     fleet.controller.repository.commit({"saltern.yaml": policy}, "Policy")
     await fleet.controller.go_live()
-    fleet.controller.repository.commit({"web.sls": PROGRAM, "saltern.yaml": policy}, branch="feature")
+    fleet.controller.repository.commit({**program, "saltern.yaml": policy}, branch="feature")
     report = await fleet.previewed("feature")
     [unknown] = report.unknown
     assert (report.broken, unknown.minions) == ((), ("web1", "web2"))
