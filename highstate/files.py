@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from bisect import bisect_left
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -67,6 +68,10 @@ class MemoryFiles:
         return made
 
     @cached_property
+    def _sorted(self) -> dict[str, list[str]]:
+        return {}
+
+    @cached_property
     def _oids(self) -> dict[tuple[str, str], str]:
         return {}
 
@@ -75,12 +80,13 @@ class MemoryFiles:
 
     def list(self, prefix: str = "", saltenv: str = "base") -> Sequence[str]:
         """Paths at or below a folder, sorted."""
-        folder = prefix.strip("/")
-        return sorted(
-            path
-            for path in self.trees.get(saltenv, {})
-            if not folder or path == folder or path.startswith(folder + "/")
-        )
+        if saltenv not in self._sorted:
+            self._sorted[saltenv] = sorted(self.trees.get(saltenv, {}))
+        paths, folder = self._sorted[saltenv], prefix.strip("/")
+        if not folder:
+            return list(paths)
+        first, end = bisect_left(paths, folder + "/"), bisect_left(paths, folder + "0")  # what follows "/"
+        return ([folder] if folder in self.trees.get(saltenv, {}) else []) + paths[first:end]
 
     def links(self, prefix: str = "", saltenv: str = "base") -> Mapping[str, str]:
         """Path -> target of the symlinks at or below a folder, sorted."""
