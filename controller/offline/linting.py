@@ -13,15 +13,20 @@ import msgspec
 from controller.offline.isolation import Isolated, Lost
 from controller.offline.tree_policy import with_policy
 from controller.offline.trees import snapshot_of
+from controller.orchestration.executor import FUNCTIONS
 from controller.reconcile.policy import PolicyInvalid
+from controller.runners import registry as controller_functions
+from controller.runners.not_built import NOT_BUILT
 from extmods.compile_modules import CompileModules, Tree
 from gitfs.errors import GitfsError
 from gitfs.tree.git_layer import GitLayer
 from highstate.compile import CompileOptions
-from highstate.lint import Finding, KnownStates, LintTrees, Sample, Signature, lint_trees
+from highstate.lint import CallableNames, Finding, KnownStates, LintTrees, Sample, Signature, lint_trees
 from highstate.ports import NO_PORTS
 from highstate.types import Value
+from minion.arguments import ArgumentSpec, spec_of
 from minion.engine import registry
+from minion.execution import loader
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,13 +87,27 @@ def _findings(job: LintJob) -> tuple[Finding, ...]:
 
 
 def our_states() -> KnownStates:
-    """The state functions of this version."""
-    return KnownStates(ours={name: _signature(name) for name in registry.names()})
+    """The state functions of this version, the steps of orchestrations, and what these may call."""
+    return KnownStates(
+        ours={name: _signature(name) for name in registry.names()},
+        steps={f"salt.{name}": _signature_of(spec_of(step, 1)) for name, step in FUNCTIONS.items()},
+        functions=CallableNames(
+            names={
+                "execution": frozenset(loader.names()),
+                "runner": frozenset(controller_functions.names("runner")),
+                "wheel": frozenset(controller_functions.names("wheel")),
+            },
+            not_built=dict(NOT_BUILT.items()),
+        ),
+    )
 
 
 def _signature(name: str) -> Signature:
     state, _, fun = name.partition(".")
-    spec = registry.find(state, fun, "").spec
+    return _signature_of(registry.find(state, fun, "").spec)
+
+
+def _signature_of(spec: ArgumentSpec) -> Signature:
     return Signature(
         arguments=frozenset({*spec.parameters, *spec.ignored, *spec.refused} - spec.supplied),
         required=frozenset(spec.required),

@@ -11,8 +11,20 @@ table of states come in, findings come out. It must not judge what only a machin
 from __future__ import annotations
 
 from highstate.lint.findings import RULES, Finding, Severity
+from highstate.lint.functions import CallableNames
 from highstate.lint.names import KnownStates, Signature
 from highstate.lint.samples import SAMPLES, Sample
 from highstate.lint.trees import LintTrees, lint_trees
 
-__all__ = ["RULES", "SAMPLES", "Finding", "KnownStates", "LintTrees", "Sample", "Severity", "Signature", "lint_trees"]
+__all__ = [
+    "RULES",
+    "SAMPLES",
+    "CallableNames",
+    "Finding",
+    "KnownStates",
+    "LintTrees",
+    "Sample",
+    "Severity",
+    "Signature",
+    "lint_trees",
+]

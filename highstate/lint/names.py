@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from importlib import resources
 
+from highstate.lint.functions import CallableNames
 from options.near_names import did_you_mean
 
 _MOVED = """
@@ -61,6 +62,10 @@ class KnownStates:
     own_modules: frozenset[str] = frozenset()
     """State modules that the tree brings itself: nothing is known of what they take."""
     salts: Mapping[str, Signature] = field(default_factory=lambda: salt_states())
+    steps: Mapping[str, Signature] = field(default_factory=dict)
+    """Steps of orchestrations: `salt.state` -> what it takes; none: they are not looked at."""
+    functions: CallableNames = field(default_factory=CallableNames)
+    """What steps and reactions may call."""
 
     @cached_property
     def modules(self) -> frozenset[str]:

@@ -8,6 +8,7 @@ from highstate.compile.high import High
 from highstate.compile.positions import SourceLocation
 from highstate.lint.findings import Finding
 from highstate.lint.names import FOR_ALL, KnownStates, Signature
+from highstate.lint.orchestrations import STEPS, check_step
 from highstate.types import Value
 from options.near_names import did_you_mean
 
@@ -27,6 +28,11 @@ def _check_function(
     name = f"{state}.{function}"
     ours, salts = known.ours.get(name), known.salts.get(name)
     if state in known.own_modules:
+        return
+    if state == STEPS and known.steps:
+        yield from check_step(location, function, run, known)
+        if name in known.steps:
+            yield from _check_arguments(location, state, name, run, known.steps[name], salts)
         return
     if ours is None:
         yield _unknown_function(location, state, function, known)

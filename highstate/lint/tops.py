@@ -7,18 +7,19 @@ from __future__ import annotations
 
 import fnmatch
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from highstate.compile.assemble import sls_names, sls_path
 from highstate.lint.findings import Finding
 from highstate.lint.grain_targets import claimed_grains
+from highstate.lint.orchestrations import FOLDERS
 from highstate.render.context import Rendered
 from highstate.render.problems import excerpt, near
 from highstate.types import Files, Value
 
-_ELSEWHERE = frozenset(("orch", "orchestrate", "orchestration", "reactor", "reactors"))
+_ELSEWHERE = FOLDERS | {"reactor", "reactors"}
 """Folders whose SLS are not for top files."""
 
 _NOT_STATES = frozenset(("pillar", "pillars", "_pillar"))
@@ -86,14 +87,21 @@ class Uses:
                     hint="target secrets by id or by a nodegroup of ids",
                 )
 
-    def unused(self, texts: Mapping[tuple[str, str], str]) -> Iterator[Finding]:
-        """SLS that no top file leads to. One whose name stands anywhere else in the tree is not reported: it may be put
-        together by a template that no sample takes there.
+    def unused(self, texts: Mapping[tuple[str, str], str], elsewhere: Collection[tuple[str, str]]) -> Iterator[Finding]:
+        """SLS that no top file leads to, but for files (saltenv, path) that somebody else renders.
+
+        One whose name stands anywhere else in the tree is not reported: it may be put together by a template that no
+        sample takes there.
         """
-        used = self._reachable()
+        used = self.reachable()
         for saltenv in sorted(self.tops):
             for sls, path in linted_sls(self.files, saltenv, self.tree):
-                if (saltenv, sls) in used or _ELSEWHERE & set(path.split("/")[:-1]) or path == "top.sls":
+                if (
+                    (saltenv, path) in elsewhere
+                    or (saltenv, sls) in used
+                    or _ELSEWHERE & set(path.split("/")[:-1])
+                    or path == "top.sls"
+                ):
                     continue
                 if any(_mentions(text, sls) for (_, other), text in texts.items() if other != path):
                     continue
@@ -106,7 +114,12 @@ class Uses:
                     hint="give it to somebody in the top file, or remove it",
                 )
 
-    def _reachable(self) -> set[Name]:
+    def reached_files(self) -> set[tuple[str, str]]:
+        """(saltenv, path) of the SLS that top files lead to."""
+        return {(saltenv, sls_path(self.files, sls, saltenv) or "") for saltenv, sls in self.reachable()}
+
+    def reachable(self) -> set[Name]:
+        """What the top files name, with all that it includes."""
         seen: set[Name] = set()
         waiting = list(self.named)
         while waiting:

@@ -14,6 +14,7 @@ from highstate.compile.high import High
 from highstate.lint.cycles import find_cycle
 from highstate.lint.excludes import Excluding
 from highstate.lint.findings import Finding, ignored_lines, kept
+from highstate.lint.functions import with_own_modules
 from highstate.lint.missing_states import own_state_modules
 from highstate.lint.names import KnownStates
 from highstate.lint.recovery import MARK, salvaged
@@ -34,6 +35,9 @@ from highstate.types import Files, Minion, Pos, Problem, Stage, Value
 
 _OWN_CHECKS = frozenset(("dangling-requisite",))
 """Rules that `requisites` knows more about than a compile of one SLS."""
+
+_NEED_THE_TREE = frozenset(("missing-argument", "missing-sls"))
+"""Rules that a part of an SLS, read without the rest of the tree, says nothing about."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,7 +66,7 @@ def lint_trees(
         findings.extend(replace(one, samples=(sample.name,)) for one in work.look(sample))
     # The texts come first: what they say of a line is of more help than how a render failed there.
     return kept(
-        [*work.look_at_texts(), *findings],
+        [*work.look_at_texts(findings), *work.misplaced_steps(findings)],
         work.ignored(),
         disabled=disabled,
         samples=[sample.name for sample in samples],
@@ -70,8 +74,12 @@ def lint_trees(
 
 
 def _with_own(known: KnownStates, files: Files) -> KnownStates:
-    """The state modules that the tree brings itself, by the names of their files."""
-    return replace(known, own_modules=known.own_modules | own_state_modules(files))
+    """The modules that the tree brings itself, by the names of their files."""
+    return replace(
+        known,
+        own_modules=known.own_modules | own_state_modules(files),
+        functions=with_own_modules(known.functions, files),
+    )
 
 
 class _Work:
@@ -107,14 +115,22 @@ class _Work:
         yield from self._look_alone(sample, seen)
         yield from self._look_together(compilation, seen)
 
-    def look_at_texts(self) -> Iterator[Finding]:
-        """What does not depend on a sample."""
+    def misplaced_steps(self, findings: Sequence[Finding]) -> Iterator[Finding]:
+        """The findings, without the steps of orchestrations that are in no highstate."""
+        reached = self.states.reached_files()
+        for one in findings:
+            if one.rule != "orchestration-step" or (one.saltenv, one.file) in reached:
+                yield one
+
+    def look_at_texts(self, findings: Sequence[Finding]) -> Iterator[Finding]:
+        """What does not depend on a sample. `findings`: of the samples."""
+        orchestrations = {(one.saltenv, one.file) for one in findings if one.rule == "orchestration-step"}
         for tree, texts in self.texts.items():
             pillars = self.found_pillars if tree == "states" else []
             for (saltenv, path), text in texts.items():
                 yield from check_text(tree, saltenv, path, text, self.settings, pillars)
-        yield from self.states.unused(self.texts["states"])
-        yield from self.pillars.unused(self.texts["pillar"])
+        yield from self.states.unused(self.texts["states"], orchestrations)
+        yield from self.pillars.unused(self.texts["pillar"], ())
 
     def ignored(self) -> dict[tuple[str, str, str], dict[int, frozenset[str]]]:
         """What comments switch off, by file."""
@@ -169,7 +185,7 @@ class _Work:
             self.salvaged[saltenv, path] = salvaged(text, sls, path, saltenv)
         for high in self.salvaged[saltenv, path]:
             for found in check_states(high, self.known):
-                if MARK not in found.message and found.rule != "missing-argument":
+                if MARK not in found.message and found.rule not in _NEED_THE_TREE:
                     yield replace(found, excerpt=excerpt(text, found.line, found.column))
 
     def _look_alone(self, sample: Sample, pillar: Mapping[str, Value]) -> Iterator[Finding]:
