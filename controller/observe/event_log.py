@@ -6,6 +6,7 @@ Run by `controller.app` beside the reconcilers. How far a run is (`salt/job/*/pr
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Callable, Sequence
 from fnmatch import fnmatchcase
 
@@ -77,12 +78,23 @@ class EventLog:
         async with self._writing:
             while self._unwritten or self._take():
                 try:
-                    await asyncio.to_thread(self._store.events.add, self._unwritten)
+                    await self._write()
                 except StoreError as error:
                     count = len(self._unwritten)
                     log.error("events not stored; they are written later", count=count, error=str(error))
                     return
+
+    async def _write(self) -> None:
+        """Write what was taken. A thread cannot be cancelled: who is waits for it, so that nothing is written twice."""
+        writing = asyncio.ensure_future(asyncio.to_thread(self._store.events.add, self._unwritten))
+        try:
+            await asyncio.shield(writing)
+        except asyncio.CancelledError:
+            with contextlib.suppress(StoreError):
+                await writing
                 self._unwritten = []
+            raise
+        self._unwritten = []
 
     def keep_now(self, events: Sequence[Event]) -> None:
         """Keep events that are published only once they are kept, in the transaction of the caller."""

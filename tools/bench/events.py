@@ -1,6 +1,6 @@
-"""What an event costs: on the bus, in the store, and among a thousand rules.
+"""What an event costs: on the bus, in the store, among a thousand rules, and on its way (`event_paths`).
 
-In one process, with a real store in a file. The targets are those of events a second, as microseconds an event.
+Here in one process, with a real store in a file. The targets are those of events a second, as microseconds an event.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from reactors.bus import Bus, QueueBounds
 from reactors.events import Event
 from reactors.rules.native_rule import read_rules
 from reactors.rules.rule_engine import RuleEngine
+from tools.bench import event_paths
 from tools.bench.figures import Figure
 from wire.limits import MinionLimits
 
@@ -30,11 +31,12 @@ _MICRO = 1e6
 
 
 def measure() -> Iterator[Figure]:
-    """Microseconds an event."""
+    """Microseconds an event; then of its way."""
     yield _figure("publish to a subscriber that reads", _published, target=20.0)
     with tempfile.TemporaryDirectory(prefix="saltern-bench-") as folder:
         yield _figure("keep durably, 100 in a transaction", lambda: _kept(Path(folder)), target=200.0)
     yield _figure(f"match {RULES} rules", _matched, target=50.0)
+    yield from event_paths.measure()
 
 
 def _figure(metric: str, one: Callable[[], float], target: float) -> Figure:

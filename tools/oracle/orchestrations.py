@@ -127,6 +127,10 @@ class SaltMaster:
 
     bin: Path
     folder: Path
+    options: Mapping[str, Any] = field(default_factory=dict)
+    """More of the master."""
+    minion_options: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """More of a minion."""
     processes: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
 
     def start(self) -> None:
@@ -146,12 +150,14 @@ class SaltMaster:
             "timeout": 30,
             "gather_job_timeout": 15,
             **common,
+            **self.options,
         }
         self._write("master", master)
         self._spawn("master", "salt-master")
         for minion in MINIONS:
             own = {"id": minion, "master": "127.0.0.1", "publish_port": publish, "master_port": request, **common}
-            self._write("minion", {**own, "root_dir": str(self.folder / minion / "root")}, minion)
+            own |= {"root_dir": str(self.folder / minion / "root"), **self.minion_options.get(minion, {})}
+            self._write("minion", own, minion)
             self._spawn(minion, "salt-minion", minion)
         self._wait()
 

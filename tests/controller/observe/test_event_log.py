@@ -1,6 +1,7 @@
 """Events reach the store in batches, and none is lost while it cannot be written."""
 
 import asyncio
+import threading
 
 import pytest
 
@@ -71,3 +72,31 @@ async def test_a_minion_that_causes_many_events_takes_no_room_from_others(store)
     await log.flush()
     assert store.events.get(honest.id) == honest
     assert refused == ["events"] * 90
+
+
+async def test_what_is_being_written_when_the_log_ends_is_written_once_and_what_came_since_as_well(store, monkeypatch):
+    monkeypatch.setattr(event_log, "WRITE_SECONDS", 0.0)
+    begun, go_on = threading.Event(), threading.Event()
+    add = Events.add
+
+    def slow(table, new):
+        begun.set()
+        go_on.wait()
+        add(table, new)
+
+    bus = Bus(lambda: 1.0)
+    log = EventLog(store, bus, lambda: 1.0)
+    with monkeypatch.context() as patch:
+        patch.setattr(Events, "add", slow)
+        task = asyncio.create_task(log.run())
+        first = bus.publish("saltern/a", {"id": "web1"})
+        await asyncio.to_thread(begun.wait)
+        second = bus.publish("saltern/b", {"id": "web1"})
+        task.cancel()
+        flushed = asyncio.create_task(log.flush())
+        await asyncio.sleep(0)
+        go_on.set()
+        await flushed
+        await asyncio.wait([task])
+    assert task.cancelled()
+    assert [store.events.get(each.id) for each in (first, second)] == [first, second]
