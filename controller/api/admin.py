@@ -37,6 +37,7 @@ from controller.schema.requests import (
     UnapplyQuestion,
     WhyQuery,
 )
+from controller.schema.schedules import ScheduleRunQuestion, ScheduleSwitchQuestion
 from controller.schema.targets import TargetExpression
 from options.limits import CountRefusal
 
@@ -75,6 +76,9 @@ def admin_app(service: ControllerApi, limits: ApiLimits, on_refusal: CountRefusa
             reaction,
             orchestrations,
             orchestration,
+            schedule,
+            run_scheduled,
+            switch_schedule,
             events,
         ],
         state=State({"service": service}, deep_copy=False),
@@ -202,6 +206,26 @@ async def orchestrations(request: AdminRequest) -> Response[bytes]:
 async def orchestration(request: AdminRequest) -> Response[bytes]:
     """`saltern orchestrations show`."""
     return encoding.answer(await _service(request).orchestration(_query(request, OrchestrationQuery).jid))
+
+
+@get("/schedule")
+async def schedule(request: AdminRequest) -> Response[bytes]:
+    """`saltern schedule list`."""
+    return encoding.answer(await _service(request).schedule())
+
+
+@post("/schedule/run", status_code=200)
+async def run_scheduled(request: AdminRequest) -> Response[bytes]:
+    """`saltern schedule run`."""
+    data = await _body(request, ScheduleRunQuestion)
+    return encoding.answer(await _service(request).run_scheduled(data.job, force=data.force, user=_user(request)))
+
+
+@post("/schedule/switch", status_code=200)
+async def switch_schedule(request: AdminRequest) -> Response[bytes]:
+    """`saltern schedule enable` and `disable`."""
+    data = await _body(request, ScheduleSwitchQuestion)
+    return encoding.answer(await _service(request).switch_schedule(data.job, data.enabled, user=_user(request)))
 
 
 @get("/pulls")

@@ -31,6 +31,7 @@ from controller.reconcile.status import Status
 from controller.returners.returners import Returners
 from controller.runners.runner_jobs import RunnerJobs
 from controller.runners.waiting import call_and_wait
+from controller.schedules.controller_schedule import ControllerSchedule
 from controller.schema.errors import ServiceError
 from controller.schema.events import DROPPED, EventView, WhyView
 from controller.schema.keys import ControllerKey, KeyRefusals, KeyView
@@ -45,6 +46,7 @@ from controller.schema.reports import ReportPage
 from controller.schema.requests import CallQuestion, EventsQuery, PreviewQuestion, RunnerQuestion, SyncQuestion
 from controller.schema.runners import RunnerItem
 from controller.schema.runs import CallProgress, CallReturn, HistoryEntry, RunView, SyncReturn
+from controller.schema.schedules import ScheduleRunView, ScheduleView
 from controller.schema.targets import TargetExpression
 from controller.store import Store
 from gitfs.changes import Changes
@@ -111,6 +113,7 @@ class ControllerService:
     minions: MinionActions
     pull_requests: PullRequests
     runners: RunnerJobs
+    scheduled: ControllerSchedule
     telemetry: Telemetry
 
     # --- status ---
@@ -339,6 +342,18 @@ class ControllerService:
                 "not-found", f"no orchestration {jid!r}", hint="`saltern orchestrations list` shows the newest"
             )
         return found
+
+    async def schedule(self) -> ScheduleView:
+        """See `ControllerApi`."""
+        return await self.scheduled.view()
+
+    async def run_scheduled(self, job: str, *, force: bool = False, user: str = "") -> ScheduleRunView:
+        """See `ControllerApi`."""
+        return await self.scheduled.start_now(job, user=user, force=force)
+
+    async def switch_schedule(self, job: str, enabled: bool, *, user: str = "") -> ScheduleView:
+        """See `ControllerApi`."""
+        return await self.scheduled.switch(job, enabled, user=user)
 
     async def report_page(self, report_id: str, expires: str, signature: str, form: str) -> ReportPage:
         """See `ControllerApi`."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from functools import partial
 
 from controller.api.key_changes import KeyChanges
@@ -25,6 +26,7 @@ from controller.reconcile.reconciler import Reconciler
 from controller.report.links import ReportLinks, link_key
 from controller.returners.returners import Returners
 from controller.runners.runner_jobs import RunnerJobs
+from controller.schedules.controller_schedule import ControllerSchedule
 from wire.server.server import Server
 
 _PREVIEW_THREADS = 2
@@ -86,28 +88,36 @@ def compose_key_changes(shared: Shared, server: Server, compilation: Compilation
     )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServedParts:
+    """Parts of the controller that people ask, beside minions and compiles."""
+
+    keys: KeyChanges
+    pull_requests: PullRequests
+    runners: RunnerJobs
+    schedule: ControllerSchedule
+    returners: Returners
+
+
 def compose_service(
-    shared: Shared,
-    key_changes: KeyChanges,
-    compilation: CompilationParts,
-    actions: MinionActions,
-    pull_requests: PullRequests,
-    runners: RunnerJobs,
-    returners: Returners,
+    shared: Shared, compilation: CompilationParts, actions: MinionActions, parts: ServedParts
 ) -> ControllerService:
     """The implementation of `ControllerApi`."""
     resources = shared.resources
     return ControllerService(
         store=resources.store,
         state=compose_status(shared, actions.reconciler),
-        key_pairs=ServedKeys(changes=key_changes, own=shared.keypair),
+        key_pairs=ServedKeys(changes=parts.keys, own=shared.keypair),
         git=GitSources(
             source=resources.source, changes=resources.changes, live=shared.live, reconciler=compilation.sources
         ),
         minions=actions,
-        pull_requests=pull_requests,
-        runners=runners,
-        telemetry=Telemetry(bus=shared.bus, event_log=shared.event_log, metrics=shared.metrics, returners=returners),
+        pull_requests=parts.pull_requests,
+        runners=parts.runners,
+        scheduled=parts.schedule,
+        telemetry=Telemetry(
+            bus=shared.bus, event_log=shared.event_log, metrics=shared.metrics, returners=parts.returners
+        ),
     )
 
 

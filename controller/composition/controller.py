@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from controller.api.service import ControllerService
+from controller.api.service import ControllerService, MinionActions
 from controller.compilation.build_reconciler import BuildReconciler
 from controller.compilation.compile_pool import CompilePool
 from controller.compilation.source_reconciler import SourceReconciler
-from controller.composition.api import compose_actions, compose_key_changes, compose_service
+from controller.composition.api import ServedParts, compose_actions, compose_key_changes, compose_service
 from controller.composition.compilation import compose_compilation
 from controller.composition.messages import compose_handlers, compose_wire
 from controller.composition.pull_requests import compose_pull_requests
@@ -16,7 +16,7 @@ from controller.composition.reactions import compose_reactor
 from controller.composition.reconcile import compose_reconciler
 from controller.composition.returners import compose_returners
 from controller.composition.runners import compose_engines, compose_runners
-from controller.composition.shared import Resources, share
+from controller.composition.shared import Resources, Shared, share
 from controller.engines.engines import Engines
 from controller.messages.message_handlers import MessageHandlers
 from controller.observe.event_log import EventLog
@@ -27,6 +27,7 @@ from controller.reconcile.reconciler import Reconciler
 from controller.returners.returners import Returners
 from controller.runners.runner_jobs import RunnerJobs
 from controller.schedules.controller_schedule import ControllerSchedule
+from controller.schedules.switches import Switches
 from wire.server.server import Server
 
 
@@ -65,6 +66,10 @@ def compose(resources: Resources) -> Parts:
     key_changes = compose_key_changes(shared, wire.server, compilation)
     runners = compose_runners(shared, compilation, actions.jobs, key_changes)
     returners = compose_returners(shared)
+    schedule = _compose_schedule(shared, runners, actions)
+    served = ServedParts(
+        keys=key_changes, pull_requests=pull_requests, runners=runners, schedule=schedule, returners=returners
+    )
     wire.backpressure.attach(wire.server, handlers.deliver)
     return Parts(
         resources=resources,
@@ -77,20 +82,27 @@ def compose(resources: Resources) -> Parts:
         sources=compilation.sources,
         reconciler=reconciler,
         handlers=handlers,
-        service=compose_service(shared, key_changes, compilation, actions, pull_requests, runners, returners),
+        service=compose_service(shared, compilation, actions, served),
         pull_requests=pull_requests,
         runners=runners,
         returners=returners,
         reactor=compose_reactor(shared, compilation, actions.jobs, runners, reconciler),
         engines=compose_engines(shared, runners),
-        schedule=ControllerSchedule(
-            file=shared.resources.settings.cachedir / "schedule.json",
-            own=shared.resources.settings.schedule,
-            live=shared.live,
-            runners=runners,
-            jobs=actions.jobs,
-            targets=shared.targets,
-            bus=shared.bus,
-            clock=shared.clock,
-        ),
+        schedule=schedule,
+    )
+
+
+def _compose_schedule(shared: Shared, runners: RunnerJobs, actions: MinionActions) -> ControllerSchedule:
+    """What runs jobs at times."""
+    settings = shared.resources.settings
+    return ControllerSchedule(
+        file=settings.cachedir / "schedule.json",
+        switches=Switches(settings.cachedir / "schedule.switches.json"),
+        own=settings.schedule,
+        live=shared.live,
+        runners=runners,
+        jobs=actions.jobs,
+        targets=shared.targets,
+        bus=shared.bus,
+        clock=shared.clock,
     )

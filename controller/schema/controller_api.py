@@ -21,6 +21,7 @@ from controller.schema.reports import ReportPage
 from controller.schema.requests import CallQuestion, EventsQuery, PreviewQuestion, RunnerQuestion, SyncQuestion
 from controller.schema.runners import RunnerItem
 from controller.schema.runs import CallProgress, CallReturn, HistoryEntry, RunView, SyncReturn
+from controller.schema.schedules import ScheduleRunView, ScheduleView
 from controller.schema.targets import TargetExpression
 
 
@@ -111,6 +112,15 @@ class ControllerApi(Protocol):
 
     async def orchestration(self, jid: str) -> OrchestrationDetail:
         """An orchestration with its steps."""
+
+    async def schedule(self) -> ScheduleView:
+        """The controller's own schedule."""
+
+    async def run_scheduled(self, job: str, *, force: bool = False, user: str = "") -> ScheduleRunView:
+        """Begin a job of it at once; `force`: also a disabled one, and beside runs that go on."""
+
+    async def switch_schedule(self, job: str, enabled: bool, *, user: str = "") -> ScheduleView:
+        """Enable or disable a job, or with an empty name all of them; the schedule after that."""
 
     async def report_page(self, report_id: str, expires: str, signature: str, form: str) -> ReportPage:
         """The report of a preview, for who has its address; `form`: `html`, `json` or `md`."""

@@ -1,4 +1,4 @@
-"""`saltern schedule`: what a schedule does next. Needs no controller."""
+"""`saltern schedule next`: what the schedule of a file does next. Needs no controller."""
 
 from __future__ import annotations
 
@@ -12,12 +12,7 @@ from controller.cli import output
 from controller.cli.failure import USAGE, Failure
 
 
-@click.group("schedule", no_args_is_help=True)
-def schedule_command() -> None:
-    """Look at schedules."""
-
-
-@schedule_command.command("next")
+@click.command("next")
 @click.option(
     "--config",
     "config_file",
