@@ -114,6 +114,19 @@ class Subscription:
         self._ready.clear()
         return events
 
+    async def take_some(self, most: int, most_bytes: int) -> list[Event]:
+        """The oldest that are queued, once there are any: at most so many, the last where the bytes are reached."""
+        while not self._queue:
+            self._ready.clear()
+            await self._ready.wait()
+        taken: list[Event] = []
+        size = 0
+        while self._queue and len(taken) < most and size < most_bytes:
+            event, event_size = next(iter(self._queue.values()))
+            size += event_size
+            taken.append(self._take(_owner(event), event.id))
+        return taken
+
     async def wait(self) -> None:
         """Wait until something is queued."""
         await self._ready.wait()

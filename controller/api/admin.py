@@ -299,10 +299,10 @@ async def preview(request: AdminRequest) -> Stream:
 @get("/events")
 async def events(request: AdminRequest) -> Stream:
     """`saltern events`: JSON lines, or Server-Sent Events where those are accepted."""
-    items = _service(request).events(event_stream.query_of(request))
+    pieces = _service(request).events(event_stream.query_of(request))
     if "text/event-stream" in request.headers.get("accept", ""):
-        return event_stream.answer(items)
-    return await encoding.open_stream(items)
+        return event_stream.answer(pieces)
+    return await encoding.open_stream(pieces)
 
 
 def _service(request: AdminRequest) -> ControllerApi:

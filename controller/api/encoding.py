@@ -6,7 +6,7 @@ import asyncio
 import base64
 import contextlib
 import logging
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 import msgspec
@@ -110,14 +110,25 @@ async def _disconnected(request: Request[Any, Any, Any]) -> None:
         continue
 
 
-async def open_stream(items: AsyncIterator[Any]) -> Stream:
-    """Items as JSON lines, of a source that may be silent for long: the answer begins at once."""
-    return Stream(_lines(None, items), media_type=LINES)
+async def open_stream(pieces: AsyncIterator[Sequence[Any]]) -> Stream:
+    """Items as JSON lines, of a source that gives some at a time and may be silent for long: it begins at once."""
+    return Stream(_pieces(pieces), media_type=LINES)
+
+
+async def _pieces(pieces: AsyncIterator[Sequence[Any]]) -> AsyncIterator[bytes]:
+    try:
+        yield b""
+        async for items in pieces:
+            yield b"".join([encode(item) + b"\n" for item in items])
+    except Exception as error:
+        yield encode(error_view(error)) + b"\n"
+    finally:
+        await close(pieces)
 
 
 async def _lines(first: Any, items: AsyncIterator[Any]) -> AsyncIterator[bytes]:
     try:
-        yield b"" if first is None else encode(first) + b"\n"
+        yield encode(first) + b"\n"
         async for item in items:
             yield encode(item) + b"\n"
     except Exception as error:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import hmac
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from typing import Any
 
 from litestar import Request
@@ -30,13 +30,13 @@ def query_of(request: Request[Any, Any, Any]) -> EventsQuery:
     return encoding.query_of({**request.query_params, **({"after": last} if last else {})}, EventsQuery)
 
 
-def answer(items: AsyncIterator[EventView]) -> Stream:
+def answer(pieces: AsyncIterator[Sequence[EventView]]) -> Stream:
     """A stream of events whose ids a reader sends back as `Last-Event-ID`."""
-    return Stream(_frames(items), media_type="text/event-stream", headers={"cache-control": "no-store"})
+    return Stream(_frames(pieces), media_type="text/event-stream", headers={"cache-control": "no-store"})
 
 
-async def _frames(items: AsyncIterator[EventView]) -> AsyncIterator[bytes]:
-    coming: asyncio.Future[Any] = asyncio.ensure_future(_next(items))
+async def _frames(pieces: AsyncIterator[Sequence[EventView]]) -> AsyncIterator[bytes]:
+    coming: asyncio.Future[Any] = asyncio.ensure_future(_next(pieces))
     try:
         yield b":\n\n"
         while True:
@@ -44,23 +44,27 @@ async def _frames(items: AsyncIterator[EventView]) -> AsyncIterator[bytes]:
             if not done:
                 yield b":\n\n"
                 continue
-            item = coming.result()
-            if item is _NONE:
+            views = coming.result()
+            if views is _NONE:
                 return
-            number = f"id: {item.id}\n".encode() if item.id else b""
-            yield number + b"data: " + encoding.encode(item) + b"\n\n"
-            coming = asyncio.ensure_future(_next(items))
+            yield b"".join([_frame(view) for view in views])
+            coming = asyncio.ensure_future(_next(pieces))
     except Exception as error:
         yield b"event: error\ndata: " + encoding.encode(encoding.error_view(error)) + b"\n\n"
     finally:
         coming.cancel()
         with contextlib.suppress(asyncio.CancelledError, Exception):
             await coming
-        await encoding.close(items)
+        await encoding.close(pieces)
 
 
-async def _next(items: AsyncIterator[EventView]) -> Any:
-    return await anext(items, _NONE)
+def _frame(view: EventView) -> bytes:
+    number = f"id: {view.id}\n".encode() if view.id else b""
+    return number + b"data: " + encoding.encode(view) + b"\n\n"
+
+
+async def _next(pieces: AsyncIterator[Sequence[EventView]]) -> Any:
+    return await anext(pieces, _NONE)
 
 
 class RemoteReaders:
@@ -91,11 +95,11 @@ class RemoteReaders:
             raise ServiceError("conflict", f"{self._now} readers have all the room there is", hint=hint)
         return answer(self._counted(service.events(query_of(request))))
 
-    async def _counted(self, items: AsyncIterator[EventView]) -> AsyncIterator[EventView]:
+    async def _counted(self, pieces: AsyncIterator[Sequence[EventView]]) -> AsyncIterator[Sequence[EventView]]:
         self._now += 1
         try:
-            async for item in items:
-                yield item
+            async for views in pieces:
+                yield views
         finally:
             self._now -= 1
-            await encoding.close(items)
+            await encoding.close(pieces)

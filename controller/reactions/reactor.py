@@ -192,7 +192,8 @@ class Reactor:
         self._firings.fired(outcome)
         new = self.bus.publish(f"{OWN_TAGS}{firing}/new", about, cause=event.id, revision=self.live.digest)
         self.guard.reacted(new.id, (*self.guard.follow(event), named))
-        await self._firings.kept()
+        if rule.paced:
+            await self._firings.kept()
         calls, errors = outcome.calls(stamp_of(event))
         done = [await self.actions.do(call, new.id) for call in calls]
         problems = tuple(Problem(message=error, pos=Pos(file=rule.place, stage=Stage.RENDER)) for error in errors)

@@ -98,8 +98,8 @@ class ControllerApi(Protocol):
     async def unapply(self, pull: str, target: TargetExpression | None, *, user: str = "") -> Sequence[str]:
         """Have minions that hold a pull request go back to what is live: all, or those that are meant; their ids."""
 
-    def events(self, query: EventsQuery) -> AsyncIterator[EventView]:
-        """What is kept of what has happened, then everything that happens from now on."""
+    def events(self, query: EventsQuery) -> AsyncIterator[Sequence[EventView]]:
+        """What is kept of what has happened, then everything that happens from now on; some at a time."""
 
     async def reactions(self, limit: int) -> Sequence[ReactionView]:
         """The newest events that reactors answered, newest first."""

@@ -78,6 +78,11 @@ class NativeRule:
     escalated: tuple[RuleAction, ...] = ()
     place: str = ""
 
+    @property
+    def paced(self) -> bool:
+        """Whether what it does next depends on when it fired."""
+        return self.pace != Pace()
+
     def about(self, event: EventValues) -> str:
         """What the pace is kept for."""
         value = self.by.value(event)

@@ -316,14 +316,14 @@ class Desk:
         yield PreviewProgress(text="compiling", of=len(names))
         yield PreviewFinished(report=_report(question, names))
 
-    async def events(self, query: EventsQuery) -> AsyncIterator[EventView]:
+    async def events(self, query: EventsQuery) -> AsyncIterator[Sequence[EventView]]:
         """An event at once, then every few milliseconds."""
         self.listeners += 1
         try:
             for number in range(1_000_000):
                 tag = f"saltern/{'run' if number % 2 else 'push'}"
                 if fnmatchcase(tag, query.tag):
-                    yield EventView(tag=tag, time=1.0 * number, data={"n": number})
+                    yield [EventView(tag=tag, time=1.0 * number, data={"n": number})]
                 await asyncio.sleep(0.005)
         finally:
             self.listeners -= 1

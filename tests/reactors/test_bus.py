@@ -122,3 +122,18 @@ async def test_a_storm_leaves_bounded_memory_and_the_order_of_each_minion():
         by_minion.setdefault(event.minion, []).append(event.data["number"])
     assert all(numbers == sorted(numbers) for numbers in by_minion.values())
     assert all(len(by_minion[f"web{at}"]) == 500 for at in range(20)), "those who send little lose nothing"
+
+
+async def test_some_are_taken_at_once_bounded_by_number_and_bytes():
+    bus = Bus(lambda: 0.0)
+    with bus.subscribe() as reader:
+        waiting = asyncio.ensure_future(reader.take_some(3, 50_000))
+        await asyncio.sleep(0)
+        events = [bus.publish("small", {"number": number}) for number in range(5)]
+        events += [bus.publish("large", {"text": "x" * 40_000}) for _ in range(3)]
+        taken = [await waiting]
+        while sum(map(len, taken)) < len(events):
+            taken.append(await reader.take_some(3, 50_000))
+        assert reader.drain() == []
+    assert [event for some in taken for event in some] == events
+    assert [len(some) for some in taken] == [3, 3, 2]
