@@ -14,8 +14,10 @@ from msgspec.structs import replace
 
 from controller.adapters.secrets.vault_reader import vault_reader
 from controller.composition.shared import Shared
-from controller.config.forges import ForgeProject, ForgeSettings, projects_of, withhold_secrets
+from controller.config.forges import ForgeProject, projects_of, withhold_secrets
 from controller.forges.clients import client_of
+from controller.forges.registry import forge_of
+from controller.forges.settings import ForgeSettings
 from controller.observe.pull_metrics import PullMetrics
 from controller.preview.live.head_documents import HeadDocuments
 from controller.preview.preview import Previews
@@ -39,8 +41,6 @@ from controller.schema.targets import TargetExpression
 from gitfs.source import Source
 
 ENVIRONMENT = "base"
-_SHOWS_HTML = ("bitbucket", "bitbucket-datacenter")
-"""Forges whose comments show HTML as text."""
 
 
 @dataclass(slots=True)
@@ -123,7 +123,7 @@ def _watched(shared: Shared, forge: ForgeSettings, projects: Sequence[ForgeProje
         name=forge.name,
         forge=LookedForge(
             client=client,
-            html=forge.kind not in _SHOWS_HTML,
+            html=forge_of(forge.kind).shows_html,
             rules_of=partial(_rules, shared, forge, branches, controller),
         ),
         projects=tuple(branches),

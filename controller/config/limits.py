@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, get_type_hints
 
+from controller.forges.limits import ForgeLimits
 from gitfs.limits import GitLimits
 from matching.limits import PatternLimits
 from options.convert import Unwanted, convert_value
@@ -249,28 +250,6 @@ class ReturnerLimits:
     """Bytes of these."""
     seconds: LimitSeconds = 60.0
     """Seconds that a returner may take for one return, or for 100 events; then its process is started again."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ForgeLimits:
-    """A forge whose API is asked."""
-
-    call_seconds: LimitSeconds = 30.0
-    """Seconds until a request to the API is answered completely; then it counts as not answered."""
-    answer_bytes: LimitCount = 8 * 1024 * 1024
-    """Bytes of one answer, unpacked; a larger one is not read to its end."""
-    pages: LimitCount = 20
-    """Pages of a list (of 50 to 100 entries) that are read; what follows is not looked at."""
-    comments: LimitCount = 1000
-    """Comments of a pull request that are looked at; of more, the oldest and what lies beyond `pages` are not."""
-    pull_requests: LimitCount = 500
-    """Open pull requests of a project that a poll looks at: those changed last."""
-    annotations: LimitCount = 200
-    """Annotations of a check that are sent."""
-    requests_per_minute: LimitCount = 300
-    """Requests to one forge; what needs more is done a minute later."""
-    cached_bytes: LimitCount = 16 * 1024 * 1024
-    """Bytes of answers of one forge that are kept, so that an unchanged one is not sent again."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,7 +16,7 @@ from typing import Annotated, Any, TypeAlias
 
 from controller.config.engines import EngineSettings, lacking_engines, read_engines
 from controller.config.files import read_files
-from controller.config.forges import ForgeSettings, read_forges, unknown_remotes
+from controller.config.forges import read_forges, unknown_remotes
 from controller.config.limits import BorderLimits, read_limits
 from controller.config.returners import OPTIONS as RETURNER_OPTIONS
 from controller.config.returners import ReturnerSettings, is_returner_option, read_returners
@@ -29,6 +29,7 @@ from controller.config.sections import (
     TreeOptions,
     is_profile,
 )
+from controller.forges.settings import ForgeSettings
 from highstate.compile_options import CompileOptions
 from options.convert import convert_options, kinds_of
 from options.document import Fault, Option, UnreadableDocument, parse_value

@@ -1,4 +1,4 @@
-"""The port to a forge: pull requests, comments, checks and permissions. Adapters stand in `controller.forges.clients`.
+"""The port to a forge: pull requests, comments, checks and permissions. The clients are in `controller.forges.kinds`.
 
 Used by `controller.pull_requests`. An adapter decides nothing: it asks and says what it was told. Every call ends
 within the forge's limit of time (`ForgeLimits`), and reads no more than its limits of bytes and pages.

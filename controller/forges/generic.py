@@ -1,9 +1,9 @@
-"""Any other sender, with a script of its own: an HMAC of the body in `X-Saltern-Signature`."""
+"""Any other sender of webhooks, with a script of its own: an HMAC of the body in `X-Saltern-Signature`."""
 
-from controller.forges.forge import Forge, SignatureHeader
+from controller.forges.forge import Webhooks
+from controller.forges.verifiers import SignatureHeader
 
-FORGE = Forge(
-    name="any other sender",
+WEBHOOKS = Webhooks(
     verifiers=(SignatureHeader("x-saltern-signature"),),
     delivery_headers=("x-saltern-delivery",),
 )

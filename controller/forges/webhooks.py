@@ -11,16 +11,22 @@ from typing import Any
 
 import msgspec
 
-from controller.forges import FORGES
-from controller.forges.forge import PullHint, value_at
+from controller.forges import generic
+from controller.forges.forge import Webhooks
+from controller.forges.pull_hints import PullHint, value_at
+from controller.forges.registry import all_forges
 
+SENDERS: Mapping[str, Webhooks] = {kind: forge.webhooks for kind, forge in all_forges().items()} | {
+    "any other sender": generic.WEBHOOKS
+}
+"""All of them; a webhook is checked against each, because its origin is not known reliably."""
 _URLS = (
-    *("clone_url", "git_http_url", "http_url", "git_ssh_url", "ssh_url", "sshUrl", "remoteUrl"),
+    *("clone_url", "ssh_url", *(key for each in SENDERS.values() for key in each.clone_urls)),
     *("git_url", "html_url", "web_url", "homepage", "url", "full_name", "path_with_namespace"),
 )
-_DELIVERIES = tuple(name for forge in FORGES for name in forge.delivery_headers)
-_PINGS = tuple(forge.ping for forge in FORGES if forge.ping is not None)
-_REPOSITORIES = tuple(dict.fromkeys(forge.repository for forge in FORGES))
+_DELIVERIES = tuple(name for each in SENDERS.values() for name in each.delivery_headers)
+_PINGS = tuple(each.ping for each in SENDERS.values() if each.ping is not None)
+_REPOSITORIES = tuple(dict.fromkeys(each.repository for each in SENDERS.values()))
 _LINKS = ("clone", "html", "self")
 MOST_REPOSITORIES = 32
 MOST_DELIVERIES = 4096
@@ -35,7 +41,7 @@ def verify(secret: bytes, headers: Mapping[str, str], body: bytes) -> bool:
         headers: with lower-case names.
         body: exactly as it came; a signature over anything else proves nothing.
     """
-    found = [verifier.verify(secret, headers, body) for forge in FORGES for verifier in forge.verifiers]
+    found = [verifier.verify(secret, headers, body) for each in SENDERS.values() for verifier in each.verifiers]
     return any(found)
 
 
@@ -49,13 +55,14 @@ def delivery_of(headers: Mapping[str, str], payload: object) -> str:
     for name in _DELIVERIES:
         if value := headers.get(name, ""):
             return f"{name}:{value[:LONGEST_ID]}"
-    named = (forge.delivery_of(payload) for forge in FORGES)
+    named = (each.delivery_of(payload) for each in SENDERS.values())
     return next((f"id:{name[:LONGEST_ID]}" for name in named if name), "")
 
 
 def pull_of(headers: Mapping[str, str], payload: object) -> PullHint | None:
     """The pull request that a delivery says something of; None for pushes and all else. Header names are lower case."""
-    hints = (forge.pull_of(headers, payload) for forge in FORGES)
+    marked = [each for each in SENDERS.values() if any(name in headers for name in each.marks)]
+    hints = (each.pull_of(headers, payload) for each in marked or SENDERS.values())
     return next((hint for hint in hints if hint is not None), None)
 
 

@@ -15,7 +15,7 @@ import structlog
 
 from controller.config.limits import PullRequestLimits
 from controller.forges.client import ForgeError, ForgeRefused, ForgeUnavailable, PullRequest
-from controller.forges.forge import same_project
+from controller.forges.pull_hints import same_project
 from controller.observe.pull_metrics import PullMetrics
 from controller.pull_requests.look import LookedForge, LookParts, PullLook
 from controller.pull_requests.preview_queue import PreviewQueue, PullKey

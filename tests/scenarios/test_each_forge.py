@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 from effort import FULL
-from forges.all_forges import FAKES, NEEDS_ADMIN, settings_of
+from forges.all_forges import FAKES, NEEDS_ADMIN
 from rig import PATIENCE, Rig
 
 TREE = Path(__file__).parent / "tree"
@@ -122,10 +122,8 @@ class AllForges:
                 each.fake.hook = rig.http + "/hook"
 
     def _entry(self, of: Repository) -> dict[str, Any]:
-        given = settings_of(of.fake, name=of.name, projects={of.name: of.project})
-        access = {"app_id": given.app_id, "private_key": given.private_key} if given.app_id else {"token": given.token}
-        names = {"name": given.name, "kind": given.kind, "api": given.api, "projects": dict(given.projects)}
-        return {**names, **access, "poll_interval": OFTEN if of.polled else NEVER}
+        names = {"name": of.name, "kind": of.fake.kind, "api": of.fake.api, "projects": {of.name: of.project}}
+        return {**names, **of.fake.access, "poll_interval": OFTEN if of.polled else NEVER}
 
     def stop(self) -> None:
         self.rig.stop_all()

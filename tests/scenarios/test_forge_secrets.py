@@ -12,7 +12,7 @@ import urllib.request
 
 import gnupg
 import pytest
-from forges.all_forges import FAKES, settings_of
+from forges.all_forges import FAKES
 from forges.server import Reply
 from git_servers import PASSWORD, USER, serving
 
@@ -72,13 +72,8 @@ class Secretive:
         (rig.directory / "token").write_text(TOKEN)
         (rig.directory / "app.pem").write_text(self.app.private_key)
         near = {"kind": self.token.kind, "api": self.token.api, "token": {"file": str(rig.directory / "token")}}
-        app = settings_of(self.app)
-        far = {
-            "kind": "github",
-            "api": app.api,
-            "app_id": app.app_id,
-            "private_key": {"file": f"{rig.directory}/app.pem"},
-        }
+        far = {"kind": self.app.kind, "api": self.app.api, **self.app.access}
+        far["private_key"] = {"file": f"{rig.directory}/app.pem"}
         own = {str(rig.remote): [{"name": "states"}, {"root": "states"}, {"base": "main"}]}
         away = {url: [{"name": "away"}, {"base": "main"}, {"insecure_auth": True}]}
         rig.configure(

@@ -13,8 +13,8 @@ import httpx
 import pytest
 
 from controller.config.settings import load_settings
-from controller.forges import FORGES
-from controller.forges.forge import BasicPassword, SignatureHeader, TokenHeader
+from controller.forges.verifiers import BasicPassword, SignatureHeader, TokenHeader
+from controller.forges.webhooks import SENDERS
 
 SECRET = "a shared secret"
 URL = "https://git/states.git"
@@ -46,21 +46,21 @@ def basic(user, password):
 
 
 WAYS = {
-    f"{forge.name} {getattr(verifier, 'header', 'authorization')}": (forge, verifier)
-    for forge in FORGES
-    for verifier in forge.verifiers
+    f"{name} {getattr(verifier, 'header', 'authorization')}": (sender, verifier)
+    for name, sender in SENDERS.items()
+    for verifier in sender.verifiers
 }
 """A forge may have several ways to send the secret: older and newer headers, or those of its forks."""
 SIGNED = [way for way, (_, verifier) in WAYS.items() if isinstance(verifier, SignatureHeader)]
-GITHUB = "GitHub x-hub-signature-256"
+GITHUB = "github x-hub-signature-256"
 
 
 def delivery(way, number=1, secret=SECRET):
     """(body, headers) of a push as a forge tells of it."""
-    forge, verifier = WAYS[way]
+    sender, verifier = WAYS[way]
     name = f"0f6ad2f0-{number:012d}"
     payload = {"clone_url": URL, "remoteUrl": URL, "git_http_url": URL}
-    for key in reversed(forge.repository):
+    for key in reversed(sender.repository):
         payload = {key: payload}
     body = json.dumps({"id": name, "ref": "refs/heads/main", **payload}).encode()
     match verifier:
@@ -70,7 +70,7 @@ def delivery(way, number=1, secret=SECRET):
             proof = {header: secret}
         case BasicPassword():
             proof = {"authorization": basic("anyone", secret)}
-    return body, {"Content-Type": "application/json", **dict.fromkeys(forge.delivery_headers, name), **proof}
+    return body, {"Content-Type": "application/json", **dict.fromkeys(sender.delivery_headers, name), **proof}
 
 
 @pytest.mark.parametrize("way", WAYS)

@@ -6,8 +6,9 @@ import os
 
 import pytest
 
-from controller.config.forges import ForgeSettings, project_of, projects_of, read_forges, withhold_secrets
+from controller.config.forges import project_of, projects_of, read_forges, withhold_secrets
 from controller.config.settings import BadControllerSettings, check_git, load_settings
+from controller.forges.settings import ForgeSettings
 from gitfs.config.credentials import SecretFrom, reveal
 
 
@@ -35,8 +36,9 @@ def test_a_forge_is_read(tmp_path):
         "    projects: {states: /infra/states/}\n    poll_interval: 5\n    previews: {comment: new}\n"
     )
     hub, cloud = forges(tmp_path, text)
-    assert (hub.app_id, hub.installation_id, hub.api) == ("12", "7", "https://api.github.com")
-    assert hub.private_key == SecretFrom("file", "/k.pem")
+    assert (hub.own.app_id, hub.own.installation_id, hub.api) == ("12", "7", "https://api.github.com")
+    assert hub.own.private_key == SecretFrom("file", "/k.pem")
+    assert cloud.own.user == "a@example.org"
     assert cloud.token == SecretFrom("vault", "secret/x?token")
     assert cloud.projects == {"states": "infra/states"}
     assert cloud.previews == {"comment": "new"}
@@ -58,19 +60,20 @@ def test_every_fault_is_named_with_its_line(tmp_path):
     )
     found = faults(tmp_path, text)
     assert [each.partition(": ")[0] for each in found] == [
-        f"controller:{line}" for line in (3, 6, 7, 12, 13, 14, 17, 20, 22, 27, 31)
+        f"controller:{line}" for line in (3, 6, 7, 12, 13, 14, 17, 20, 25, 26, 27, 31)
     ]
     assert found[0].endswith("forges: a: there is no 'knd'; did you mean kind?")
-    assert "forges: b: kind must be one of github, gitlab" in found[1]
+    assert "forges: b: kind must be one of azure-devops, bitbucket" in found[1]
     assert not any("hunter2" in each for each in found)
     assert found[3].endswith("strangers must be one of none, restricted, not 'all'")
     assert "did you mean comment?" in found[4]
     assert "needs api" in found[5]
     assert "needs both app_id and private_key" in found[6]
     assert "needs token" in found[7]
-    assert "app_id and private_key are of GitHub Apps" in found[8]
-    assert "installation_id goes with app_id" in found[9]
-    assert "each entry must be a mapping" in found[10]
+    assert found[8].endswith("forges: g: there is no 'app_id'; it is an option of the kind github")
+    assert "there is no 'private_key'" in found[9]
+    assert "installation_id goes with app_id" in found[10]
+    assert "each entry must be a mapping" in found[11]
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from controller.forges import webhooks
-from controller.forges.forge import PullHint, same_project
+from controller.forges.pull_hints import PullHint, same_project
 
 SECRET = b"s3cret-word"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from typing import Any
 
@@ -13,7 +14,9 @@ from forges.github import FakeGitHub
 from forges.gitlab import FakeGitLab
 from forges.server import FakeForge
 
-from controller.config.forges import ForgeSettings
+from controller.forges.registry import forge_of
+from controller.forges.settings import ForgeSettings
+from options.convert import kinds_of
 
 
 def github() -> FakeForge:
@@ -40,21 +43,14 @@ NEEDS_ADMIN = ("gitea", "bitbucket")
 
 
 def settings_of(fake: FakeForge, **more: Any) -> ForgeSettings:
-    """As a configuration would have it."""
-    access: dict[str, Any] = {"token": fake.token}
-    if isinstance(fake, FakeGitHub) and fake.is_app:
-        access = {"app_id": "7", "private_key": fake.private_key}
-    given = {"name": "fake", "kind": fake.kind, "api": fake.api, **access, **more}
-    return ForgeSettings(**given)
+    """As a configuration would have it. `more`: other options, those of the kind, too."""
+    given = {"name": "fake", "kind": fake.kind, "api": fake.api, **fake.access, **more}
+    options = forge_of(fake.kind).options
+    own = {name: given.pop(name) for name in kinds_of(options) if name in given}
+    return ForgeSettings(**given, own=options(**own))
 
 
 def access_lines(fake: FakeForge) -> list[str]:
     """The same as lines of the option `forges`, below `- `."""
-    settings = settings_of(fake)
-    lines = [f"name: {settings.name}", f"kind: {settings.kind}", f"api: {settings.api}"]
-    if settings.app_id:
-        key = "\n        ".join(str(settings.private_key).splitlines())
-        lines += [f"app_id: {settings.app_id}", f"private_key: |\n        {key}"]
-    else:
-        lines.append(f"token: {settings.token}")
-    return lines
+    given = {"name": "fake", "kind": fake.kind, "api": fake.api, **fake.access}
+    return [f"{name}: {json.dumps(value)}" for name, value in given.items()]

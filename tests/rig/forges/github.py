@@ -51,6 +51,10 @@ class FakeGitHub(FakeForge):
         self._key = rsa.generate_private_key(public_exponent=65537, key_size=2048) if app else None
 
     @property
+    def access(self) -> dict[str, str]:
+        return {"app_id": "7", "private_key": self.private_key} if self.is_app else super().access
+
+    @property
     def private_key(self) -> str:
         assert self._key is not None
         encoding, form = serialization.Encoding.PEM, serialization.PrivateFormat.TraditionalOpenSSL

@@ -141,6 +141,11 @@ class FakeForge:
     def api(self) -> str:
         return self.web + self.prefix
 
+    @property
+    def access(self) -> dict[str, str]:
+        """The options with which a configuration has access."""
+        return {"token": self.token}
+
     # What a fake of a forge says.
 
     def routes(self) -> None:

@@ -1,5 +1,7 @@
 """Azure DevOps, Services and Server: https://learn.microsoft.com/rest/api/azure/devops/git/.
 
+Webhooks: https://learn.microsoft.com/en-us/azure/devops/service-hooks/events.
+
 Checks are commit statuses. A project is `PROJECT/REPOSITORY`. Each of our comments is a closed thread: an open one
 would keep the pull request from being completed where a policy wants all comments resolved. There are likes, and no
 other reactions; comments cannot be folded. A pull request has no mark of its last change.
@@ -7,15 +9,20 @@ other reactions; comments cannot be folded. A pull request has no mark of its la
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from typing import Any
+from urllib.parse import SplitResult, unquote
 
 import msgspec
 
-from controller.config.forges import ForgeSettings
-from controller.config.limits import ForgeLimits
+from controller.forges.addresses import Addresses
+from controller.forges.api.access import Proof, proved
+from controller.forges.api.adapter import ClientParts, HttpForgeClient
+from controller.forges.api.authorization import TokenAuthorization, basic
+from controller.forges.api.paths import quoted, split_project
 from controller.forges.client import (
     AccessResult,
     CheckState,
@@ -27,12 +34,11 @@ from controller.forges.client import (
     PullState,
     Reaction,
 )
-from controller.forges.clients.access import Proof, proved
-from controller.forges.clients.authorization import TokenAuthorization, basic
-from controller.forges.clients.http import http_of, quoted, split_project
-from controller.forges.clients.marks import OUTDATED
-from options.limits import CountRefusal, uncounted
+from controller.forges.forge import Forge, Webhooks
+from controller.forges.pull_hints import PullHint, hint_of, value_at
+from controller.forges.verifiers import BasicPassword
 
+_PUBLIC = "https://dev.azure.com"
 _VERSION = "7.0"
 _PAGE = 100
 _STATES = {"active": PullState.OPEN, "completed": PullState.MERGED, "abandoned": PullState.CLOSED}
@@ -107,30 +113,19 @@ class _Members(msgspec.Struct, frozen=True):
     value: list[_Member] = []
 
 
-class AzureDevOpsClient:
+class AzureDevOpsClient(HttpForgeClient):
     """One organisation of Azure DevOps Services, or collection of a Server. A `ForgeClient`."""
 
     comment_bytes = 150_000
 
-    def __init__(
-        self,
-        settings: ForgeSettings,
-        limits: ForgeLimits,
-        *,
-        refused: CountRefusal = uncounted,
-        clock: Callable[[], float] = time.time,
-    ) -> None:
-        """Nothing is connected yet; `refused` hears the name of a limit, `clock` says seconds since the epoch."""
-        self.name = settings.name
-        self._limits = limits
-        self._refused = refused
-        self._web = settings.api
-        authorization = TokenAuthorization(settings.name, settings.token, lambda token: basic("", token))
-        self._http = http_of(settings, authorization, limits, refused, clock)
+    def __init__(self, parts: ClientParts) -> None:
+        """Nothing is connected yet."""
+        super().__init__(parts)
+        self._web = parts.settings.api
 
-    async def close(self) -> None:
-        """End connections."""
-        await self._http.close()
+    def authorization(self, parts: ClientParts) -> TokenAuthorization:
+        """The token as the password of nobody."""
+        return TokenAuthorization(self.name, parts.settings.token, partial(basic, ""))
 
     async def pull_request(self, project: str, number: int) -> PullRequest:
         """As it is now."""
@@ -186,10 +181,6 @@ class AzureDevOpsClient:
             raise ForgeNotFound(f"{self.name}: the comment {comment} was deleted")
         await self._write("PATCH", path, {"content": body}, _AzureComment)
 
-    async def hide_comment(self, project: str, number: int, comment: str) -> None:
-        """Say that it is outdated."""
-        await self.edit_comment(project, number, comment, OUTDATED)
-
     async def react(self, project: str, number: int, comment: str, reaction: Reaction) -> None:
         """A like says that it is done; the forge has nothing for the rest."""
         if reaction is Reaction.DONE:
@@ -226,23 +217,24 @@ class AzureDevOpsClient:
     async def check_access(self, project: str) -> Sequence[AccessResult]:
         """Prove each access that previews need, one by one. Nothing is written: what is written to is not there."""
 
-        async def read() -> str:
-            return f"{len(await self.open_pull_requests(project))} open"
-
         async def members() -> str:
             await self.permission(project, "nobody")
             return "teams and their members"
 
         async def comment() -> str:
-            return await self._tried("PATCH", self._comment_path(project, 0, "0:0"), {"content": "."})
+            return await self._write_nothing("PATCH", self._comment_path(project, 0, "0:0"), {"content": "."})
 
         async def status() -> str:
             body = {"state": "pending", "context": {"genre": "saltern", "name": "x"}}
-            return await self._tried("POST", f"{self._repo(project)}/commits/{'0' * 40}/statuses", body)
+            return await self._write_nothing("POST", f"{self._repo(project)}/commits/{'0' * 40}/statuses", body)
 
         scope = "Give the token the scope {}".format
         return await proved(
-            Proof(what=f"read pull requests of {project}", ask=read, remedy=scope("Code: read")),
+            Proof(
+                what=f"read pull requests of {project}",
+                ask=partial(self.count_open, project),
+                remedy=scope("Code: read"),
+            ),
             Proof(what=f"see who may write to {project}", ask=members, remedy=scope("Project and team: read")),
             Proof(
                 what=f"write comments in {project}", ask=comment, remedy=scope("Code: read & write"), by_absence=True
@@ -250,9 +242,8 @@ class AzureDevOpsClient:
             Proof(what=f"set commit statuses in {project}", ask=status, remedy=scope("Code: status"), by_absence=True),
         )
 
-    async def _tried(self, method: str, path: str, body: dict[str, Any]) -> str:
-        answer = await self._http.request(method, path, parameters=_version(), body=body, accept=(400, 404))
-        return f"answered {answer.status} for what there is not"
+    async def _write_nothing(self, method: str, path: str, body: dict[str, Any]) -> str:
+        return await self.write_absent(method, path, body, (400, 404), parameters=_version())
 
     async def _write(self, method: str, path: str, body: dict[str, Any], kind: type[Any]) -> Any:
         answer = await self._http.request(method, path, parameters=_version(), body=body)
@@ -303,3 +294,67 @@ def _comment(thread: int, found: _AzureComment) -> ForgeComment:
         created=datetime.fromisoformat(found.published_date).timestamp(),
         edited=found.last_content_updated_date not in (None, found.published_date),
     )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AzureAddresses(Addresses):
+    """An organisation, or a collection of a Server, has projects, and these have repositories."""
+
+    def problem(self, given: str) -> str:
+        """The organisation belongs to the address."""
+        if given == _PUBLIC:
+            return f"api needs the organisation, like {self.example}"
+        return Addresses.problem(self, given)
+
+    def is_host(self, host: str, web: SplitResult) -> bool:
+        """`ORG.visualstudio.com` is the address that organisations had before `dev.azure.com/ORG`."""
+        before = (f"{web.path.strip('/').lower()}.visualstudio.com", "vs-ssh.visualstudio.com")
+        is_old = web.hostname == "dev.azure.com" and host.lower() in before
+        return is_old or Addresses.is_host(self, host, web)
+
+    def project_of(self, path: str, web: SplitResult, *, is_web: bool) -> str:
+        """`PROJECT/REPOSITORY`: of `[ORG/]PROJECT/_git/REPO`, `ORG/_git/REPO` and `v3/ORG/PROJECT/REPO`."""
+        organisation = web.path.strip("/")
+        parts = unquote(path).split("/")
+        inside = unquote(organisation).split("/") if organisation else []
+        if parts[0] == "v3":
+            parts = [*parts[1:-1], "_git", parts[-1]]
+        if [each.lower() for each in parts[: len(inside)]] == [each.lower() for each in inside]:
+            parts = parts[len(inside) :]
+        parts = [each for each in parts if each != "DefaultCollection"]
+        match parts:
+            case ["_git", repository] if repository:
+                return f"{repository}/{repository}"
+            case [project, "_git", repository] if project and repository:
+                return f"{project}/{repository}"
+        return ""
+
+
+def _delivery_of(payload: object) -> str:
+    found = payload.get("id") if isinstance(payload, Mapping) and "resource" in payload else None
+    return found if isinstance(found, str) else ""
+
+
+def _pull_of(headers: Mapping[str, str], payload: object) -> PullHint | None:
+    event, resource = value_at(payload, "eventType"), value_at(payload, "resource")
+    if event == "ms.vss-code.git-pullrequest-comment-event":
+        resource = value_at(resource, "pullRequest")
+    elif not (isinstance(event, str) and event.startswith("git.pullrequest.")):
+        return None
+    project, name = value_at(resource, "repository", "project", "name"), value_at(resource, "repository", "name")
+    both = f"{project}/{name}" if isinstance(project, str) and isinstance(name, str) else None
+    return hint_of(both, value_at(resource, "pullRequestId"))
+
+
+FORGE = Forge(
+    name="Azure DevOps",
+    client=AzureDevOpsClient,
+    addresses=AzureAddresses(hosts={"ssh.dev.azure.com": "dev.azure.com"}, example=f"{_PUBLIC}/ORGANISATION"),
+    webhooks=Webhooks(
+        verifiers=(BasicPassword(),),
+        delivery_of=_delivery_of,
+        pull_of=_pull_of,
+        repository=("resource", "repository"),
+        clone_urls=("sshUrl", "remoteUrl"),
+    ),
+)

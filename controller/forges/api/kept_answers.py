@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from dataclasses import dataclass
 
-from controller.forges.clients.answers import Answer
+from controller.forges.api.answers import Answer
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from forges.github import FakeGitHub
 from forges.server import Reply
 from structlog.testing import capture_logs
 
-from controller.config.limits import ForgeLimits
+from controller.forges.api.rate_limits import wait_of
 from controller.forges.client import (
     AccessResult,
     Annotation,
@@ -24,7 +24,7 @@ from controller.forges.client import (
     ForgeRefused,
     ForgeUnavailable,
 )
-from controller.forges.clients.rate_limits import wait_of
+from controller.forges.limits import ForgeLimits
 from gitfs.config.credentials import SecretFrom
 
 PROJECT = "Org/states"

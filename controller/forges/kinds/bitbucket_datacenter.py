@@ -5,17 +5,20 @@ Checks are build statuses. Comments cannot be folded; a comment is edited in the
 
 from __future__ import annotations
 
-import time
-from collections.abc import AsyncIterator, Callable, Sequence
-from typing import Any, TypeVar
+from collections.abc import AsyncIterator, Mapping, Sequence
+from functools import partial
+from typing import TypeVar
 
 import msgspec
 
-from controller.config.forges import ForgeSettings
-from controller.config.limits import ForgeLimits
+from controller.forges.addresses import Addresses
+from controller.forges.api.access import Proof, proved
+from controller.forges.api.adapter import ClientParts, HttpForgeClient
+from controller.forges.api.build_statuses import build_status
+from controller.forges.api.marks import mark_of
+from controller.forges.api.paths import quoted, split_project
 from controller.forges.client import (
     AccessResult,
-    CheckState,
     ForgeCheck,
     ForgeComment,
     ForgeRefused,
@@ -25,30 +28,29 @@ from controller.forges.client import (
     PullState,
     Reaction,
 )
-from controller.forges.clients.access import Proof, proved
-from controller.forges.clients.authorization import TokenAuthorization, bearer
-from controller.forges.clients.bitbucket import key_of
-from controller.forges.clients.http import http_of, quoted, split_project
-from controller.forges.clients.marks import OUTDATED, mark_of
-from options.limits import CountRefusal, uncounted
+from controller.forges.forge import Forge, Webhooks
+from controller.forges.pull_hints import PullHint, hint_of, value_at
+from controller.forges.verifiers import SignatureHeader
 
 Listed = TypeVar("Listed", bound="_Listed")
 
 _PAGE = 100
 _MILLISECONDS = 1000
+_OF_NOTHING = (400, 404, 409)
+"""Statuses with which it answers who may write that the thing is not there."""
 _STATES = {"OPEN": PullState.OPEN, "MERGED": PullState.MERGED, "DECLINED": PullState.CLOSED}
-_STATUSES = {
-    CheckState.RUNNING: "INPROGRESS",
-    CheckState.SUCCESS: "SUCCESSFUL",
-    CheckState.FAILURE: "FAILED",
-    CheckState.NEUTRAL: "SUCCESSFUL",
-    CheckState.CANCELLED: "CANCELLED",
-}
 _REACTIONS = {Reaction.SEEN: "eyes", Reaction.DONE: "thumbsup", Reaction.REFUSED: "thumbsdown"}
 _PERMISSIONS = (
     ("REPO_ADMIN", Permission.ADMIN),
     ("REPO_WRITE", Permission.WRITE),
     ("REPO_READ", Permission.READ),
+)
+
+
+ADDRESSES = Addresses(
+    path="/rest",
+    other_paths=("/rest/api/1.0", "/rest/api/latest"),
+    before="scm/",
 )
 
 
@@ -138,30 +140,15 @@ class _ServerUsers(_Listed, frozen=True, rename="camel"):
     values: list[_ServerUser] = []
 
 
-class BitbucketDataCenterClient:
+class BitbucketDataCenterClient(HttpForgeClient):
     """One Bitbucket Data Center. A `ForgeClient`."""
 
     comment_bytes = 32_768
 
-    def __init__(
-        self,
-        settings: ForgeSettings,
-        limits: ForgeLimits,
-        *,
-        refused: CountRefusal = uncounted,
-        clock: Callable[[], float] = time.time,
-    ) -> None:
-        """Nothing is connected yet; `refused` hears the name of a limit, `clock` says seconds since the epoch."""
-        self.name = settings.name
-        self._limits = limits
-        authorization = TokenAuthorization(settings.name, settings.token, bearer)
-        self._http = http_of(settings, authorization, limits, refused, clock)
-        self._web = settings.web.geturl()
-        self._refused = refused
-
-    async def close(self) -> None:
-        """End connections."""
-        await self._http.close()
+    def __init__(self, parts: ClientParts) -> None:
+        """Nothing is connected yet."""
+        super().__init__(parts)
+        self._web = ADDRESSES.web_of(parts.settings.api).geturl()
 
     async def pull_request(self, project: str, number: int) -> PullRequest:
         """As it is now."""
@@ -200,10 +187,6 @@ class BitbucketDataCenterClient:
         found = await self._http.get(path, _ServerComment)
         await self._http.send("PUT", path, {"text": body, "version": found.version})
 
-    async def hide_comment(self, project: str, number: int, comment: str) -> None:
-        """Say that it is outdated."""
-        await self.edit_comment(project, number, comment, OUTDATED)
-
     async def react(self, project: str, number: int, comment: str, reaction: Reaction) -> None:
         """Answer a comment; nothing where this version has no reactions."""
         liked = self._path(project, number, api="/comment-likes/latest")
@@ -212,13 +195,7 @@ class BitbucketDataCenterClient:
 
     async def set_check(self, project: str, head: str, check: ForgeCheck) -> None:
         """The commit's build status of this name. It needs an address: without one that of the forge."""
-        status = {
-            "key": key_of(check.name),
-            "state": _STATUSES[check.state],
-            "name": check.name,
-            "description": check.title,
-            "url": check.url or self._web,
-        }
+        status = build_status(check, cancelled="CANCELLED", url=self._web)
         await self._http.send("POST", f"{self._repo(project)}/commits/{quoted(head)}/builds", status)
 
     async def permission(self, project: str, user: str) -> Permission:
@@ -239,9 +216,6 @@ class BitbucketDataCenterClient:
     async def check_access(self, project: str) -> Sequence[AccessResult]:
         """Prove each access that previews need, one by one. Nothing is written: what is written to is not there."""
 
-        async def read() -> str:
-            return f"{len(await self.open_pull_requests(project))} open"
-
         async def members() -> str:
             key, _, slug = project.partition("/")
             asked: dict[str, str | int] = {
@@ -256,23 +230,21 @@ class BitbucketDataCenterClient:
             return "users with the right"
 
         async def comment() -> str:
-            return await self._tried("PUT", f"{self._path(project, 0)}/comments/0", {"text": ".", "version": 0})
+            path = f"{self._path(project, 0)}/comments/0"
+            return await self.write_absent("PUT", path, {"text": ".", "version": 0}, _OF_NOTHING)
 
         async def status() -> str:
             path = f"{self._repo(project)}/commits/{'0' * 40}/builds"
-            return await self._tried("POST", path, {"key": "x", "state": "INPROGRESS", "url": ""})
+            body = {"key": "x", "state": "INPROGRESS", "url": ""}
+            return await self.write_absent("POST", path, body, _OF_NOTHING)
 
         remedy = "Make an HTTP access token of the repository with the permission Repository write"
         return await proved(
-            Proof(what=f"read pull requests of {project}", ask=read, remedy=remedy),
+            Proof(what=f"read pull requests of {project}", ask=partial(self.count_open, project), remedy=remedy),
             Proof(what=f"see who may write to {project}", ask=members, remedy=remedy),
             Proof(what=f"write comments in {project}", ask=comment, remedy=remedy, by_absence=True),
             Proof(what=f"set build statuses in {project}", ask=status, remedy=remedy, by_absence=True),
         )
-
-    async def _tried(self, method: str, path: str, body: dict[str, Any]) -> str:
-        answer = await self._http.request(method, path, body=body, accept=(400, 404, 409))
-        return f"answered {answer.status} for what there is not"
 
     async def _pages(self, path: str, parameters: dict[str, str | int], kind: type[Listed]) -> AsyncIterator[Listed]:
         """The pages of a list; each says where the next begins."""
@@ -326,3 +298,26 @@ def _comment(found: _ServerComment) -> ForgeComment:
         created=found.created_date / _MILLISECONDS,
         edited=found.version > 0,
     )
+
+
+def _pull_of(headers: Mapping[str, str], payload: object) -> PullHint | None:
+    if not headers.get("x-event-key", "").startswith("pr:"):
+        return None
+    repository = value_at(payload, "pullRequest", "toRef", "repository")
+    key, slug = value_at(repository, "project", "key"), value_at(repository, "slug")
+    project = f"{key}/{slug}" if isinstance(key, str) and isinstance(slug, str) else None
+    return hint_of(project, value_at(payload, "pullRequest", "id"))
+
+
+FORGE = Forge(
+    name="Bitbucket Data Center",
+    client=BitbucketDataCenterClient,
+    addresses=ADDRESSES,
+    webhooks=Webhooks(
+        verifiers=(SignatureHeader("x-hub-signature"),),
+        delivery_headers=("x-request-id",),
+        ping=("x-event-key", "diagnostics:ping"),
+        pull_of=_pull_of,
+    ),
+    shows_html=False,
+)

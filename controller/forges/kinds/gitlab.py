@@ -1,14 +1,20 @@
-"""GitLab: https://docs.gitlab.com/api/. Checks are commit statuses; notes cannot be folded."""
+"""GitLab: https://docs.gitlab.com/api/, https://docs.gitlab.com/user/project/integrations/webhooks/.
+
+Checks are commit statuses; notes cannot be folded.
+"""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
+from functools import partial
 
 import msgspec
 
-from controller.config.forges import ForgeSettings
-from controller.config.limits import ForgeLimits
+from controller.forges.addresses import Addresses
+from controller.forges.api.access import Proof, proved
+from controller.forges.api.adapter import HttpForgeClient
+from controller.forges.api.marks import comment_of, mark_of
+from controller.forges.api.paths import quoted
 from controller.forges.client import (
     AccessResult,
     CheckState,
@@ -21,11 +27,9 @@ from controller.forges.client import (
     PullState,
     Reaction,
 )
-from controller.forges.clients.access import Proof, proved
-from controller.forges.clients.authorization import TokenAuthorization, bearer
-from controller.forges.clients.http import ForgeHttp, http_of, quoted
-from controller.forges.clients.marks import OUTDATED, comment_of, mark_of
-from options.limits import CountRefusal, uncounted
+from controller.forges.forge import Forge, Webhooks
+from controller.forges.pull_hints import PullHint, hint_of, value_at
+from controller.forges.verifiers import TokenHeader
 
 _PAGE = 100
 _TITLE = 255
@@ -96,28 +100,10 @@ class _TokenSelf(msgspec.Struct, frozen=True):
     expires_at: str | None = None
 
 
-class GitLabClient:
+class GitLabClient(HttpForgeClient):
     """One GitLab. A `ForgeClient`."""
 
     comment_bytes = 1_000_000
-
-    def __init__(
-        self,
-        settings: ForgeSettings,
-        limits: ForgeLimits,
-        *,
-        refused: CountRefusal = uncounted,
-        clock: Callable[[], float] = time.time,
-    ) -> None:
-        """Nothing is connected yet; `refused` hears the name of a limit, `clock` says seconds since the epoch."""
-        self.name = settings.name
-        self._limits = limits
-        authorization = TokenAuthorization(settings.name, settings.token, bearer)
-        self._http: ForgeHttp = http_of(settings, authorization, limits, refused, clock)
-
-    async def close(self) -> None:
-        """End connections."""
-        await self._http.close()
 
     async def pull_request(self, project: str, number: int) -> PullRequest:
         """As it is now."""
@@ -148,10 +134,6 @@ class GitLabClient:
     async def edit_comment(self, project: str, number: int, comment: str, body: str) -> None:
         """Replace the text of one of ours."""
         await self._http.send("PUT", _note(project, number, comment), {"body": body})
-
-    async def hide_comment(self, project: str, number: int, comment: str) -> None:
-        """Say that it is outdated."""
-        await self.edit_comment(project, number, comment, OUTDATED)
 
     async def react(self, project: str, number: int, comment: str, reaction: Reaction) -> None:
         """Answer a comment. One that was given already is refused with 404."""
@@ -186,9 +168,6 @@ class GitLabClient:
     async def check_access(self, project: str) -> Sequence[AccessResult]:
         """Prove each access that previews need, one by one, by the role and the scopes of the token."""
 
-        async def read() -> str:
-            return f"{len(await self.open_pull_requests(project))} open"
-
         async def role() -> str:
             found = await self._http.get(_project(project), _GitLabProject)
             level = _level(found.permissions)
@@ -212,7 +191,7 @@ class GitLabClient:
         return await proved(
             Proof(
                 what=f"read merge requests of {project}",
-                ask=read,
+                ask=partial(self.count_open, project),
                 remedy="Make a project access token with the role Developer",
             ),
             Proof(what=f"write comments in {project}", ask=scope, remedy="Make a token with the scope api"),
@@ -263,3 +242,32 @@ def _pull(project: str, found: _MergeRequest) -> PullRequest:
 def _comment(found: _Note) -> ForgeComment:
     author = found.author.username if found.author else ""
     return comment_of(found.id, author, found.body, found.created_at, found.updated_at)
+
+
+def _pull_of(headers: Mapping[str, str], payload: object) -> PullHint | None:
+    project = value_at(payload, "project", "path_with_namespace")
+    match value_at(payload, "object_kind"):
+        case "merge_request":
+            return hint_of(project, value_at(payload, "object_attributes", "iid"))
+        case "note":
+            return hint_of(project, value_at(payload, "merge_request", "iid"))
+    return None
+
+
+FORGE = Forge(
+    name="GitLab",
+    client=GitLabClient,
+    addresses=Addresses(
+        public="https://gitlab.com/api/v4",
+        path="/api/v4",
+        hosts={"altssh.gitlab.com": "gitlab.com"},
+        groups=True,
+    ),
+    webhooks=Webhooks(
+        verifiers=(TokenHeader("x-gitlab-token"),),
+        delivery_headers=("idempotency-key", "x-gitlab-event-uuid"),
+        pull_of=_pull_of,
+        repository=("project",),
+        clone_urls=("git_http_url", "git_ssh_url", "http_url"),
+    ),
+)

@@ -14,10 +14,10 @@ from urllib.parse import urlsplit
 
 import httpx
 
-from controller.config.limits import ForgeLimits
+from controller.forges.api.answers import Answer
+from controller.forges.api.rate_limits import wait_of
 from controller.forges.client import ForgeError, ForgeRefused, ForgeUnavailable
-from controller.forges.clients.answers import Answer
-from controller.forges.clients.rate_limits import wait_of
+from controller.forges.limits import ForgeLimits
 from options.limits import CountRefusal
 
 _MINUTE = 60.0

@@ -1,4 +1,4 @@
-"""Requests to a forge's API as the adapters of this folder make them: paths, pages, values, errors of the port.
+"""Requests to a forge's API as the clients make them: paths, pages, values, errors of the port.
 
 Reading requests that found no answer are repeated, and once each request whose credentials were not accepted. No
 redirect leads to another server, and no credential comes into an error.
@@ -10,19 +10,18 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from typing import Any
-from urllib.parse import quote, urljoin, urlsplit
+from urllib.parse import urljoin, urlsplit
 
 import httpx
 import msgspec
 
-from controller.config.forges import ForgeSettings
-from controller.config.limits import ForgeLimits
+from controller.forges.api.answers import Answer, Parsed, message_of, page_of
+from controller.forges.api.authorization import Authorization
+from controller.forges.api.connection import ForgeConnection, NotAnswered
+from controller.forges.api.kept_answers import KeptAnswers
+from controller.forges.api.rate_limits import wait_of
 from controller.forges.client import ForgeNotFound, ForgeRefused, ForgeUnavailable
-from controller.forges.clients.answers import Answer, Parsed, message_of, page_of
-from controller.forges.clients.authorization import Authorization
-from controller.forges.clients.connection import ForgeConnection, NotAnswered
-from controller.forges.clients.kept_answers import KeptAnswers
-from controller.forges.clients.rate_limits import wait_of
+from controller.forges.limits import ForgeLimits
 from options.limits import CountRefusal, uncounted
 
 _AGENT = "saltern"
@@ -224,41 +223,6 @@ class ForgeHttp:
     def _unavailable(self, method: str, url: httpx.URL, what: str, answer: Answer | None = None) -> ForgeUnavailable:
         after = wait_of(429, answer.headers, b"", self._clock()) if answer and "retry-after" in answer.headers else None
         return ForgeUnavailable(f"{self.name} {what} ({method} {url.path})", after or 0.0)
-
-
-def http_of(
-    settings: ForgeSettings,
-    authorization: Authorization,
-    limits: ForgeLimits,
-    refused: CountRefusal,
-    clock: Callable[[], float],
-    *,
-    headers: Mapping[str, str] | None = None,
-) -> ForgeHttp:
-    """The API of the forge of these settings; the arguments are those of `ForgeHttp`."""
-    return ForgeHttp(
-        settings.name,
-        settings.api,
-        authorization,
-        limits,
-        ca_file=settings.ca_file,
-        headers=headers,
-        refused=refused,
-        clock=clock,
-    )
-
-
-def split_project(name: str, project: str) -> str:
-    """`owner/name` quoted for a path. ForgeRefused when it has another form."""
-    owner, slash, rest = project.partition("/")
-    if not slash or not owner or not rest or "/" in rest or {owner, rest} & {".", ".."}:
-        raise ForgeRefused(f"{name}: {project!r} is no project of this forge; write it as owner/name")
-    return f"{quoted(owner)}/{quoted(rest)}"
-
-
-def quoted(text: str) -> str:
-    """One segment of a path. A dot alone, which would lead elsewhere, is quoted, too."""
-    return text.replace(".", "%2E") if text in (".", "..") else quote(text, safe="~")
 
 
 def _host(address: str) -> str:

@@ -1,4 +1,6 @@
-"""Bitbucket Cloud: https://developer.atlassian.com/cloud/bitbucket/rest/. Checks are build statuses.
+"""Bitbucket Cloud: https://developer.atlassian.com/cloud/bitbucket/rest/.
+
+Webhooks: https://support.atlassian.com/bitbucket-cloud/docs/event-payloads/. Checks are build statuses.
 
 Pull requests name commits by twelve digits; the whole ones are asked for, and remembered. People are named by their
 UUID, because their nicknames are not unique. Comments cannot be folded, and there are no reactions.
@@ -6,20 +8,24 @@ UUID, because their nicknames are not unique. Comments cannot be folded, and the
 
 from __future__ import annotations
 
-import hashlib
-import time
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, TypeVar
+from functools import partial
+from typing import TypeVar
 
 import msgspec
 from cachetools import LRUCache
 
-from controller.config.forges import ForgeSettings
-from controller.config.limits import ForgeLimits
+from controller.forges.addresses import Addresses
+from controller.forges.api.access import Proof, proved
+from controller.forges.api.adapter import ClientParts, HttpForgeClient
+from controller.forges.api.authorization import TokenAuthorization, basic, bearer
+from controller.forges.api.build_statuses import build_status
+from controller.forges.api.marks import mark_of
+from controller.forges.api.paths import quoted, split_project
 from controller.forges.client import (
     AccessResult,
-    CheckState,
     ForgeCheck,
     ForgeComment,
     Permission,
@@ -27,33 +33,35 @@ from controller.forges.client import (
     PullState,
     Reaction,
 )
-from controller.forges.clients.access import Proof, proved
-from controller.forges.clients.authorization import TokenAuthorization, basic, bearer
-from controller.forges.clients.http import http_of, quoted, split_project
-from controller.forges.clients.marks import OUTDATED, mark_of
-from options.limits import CountRefusal, uncounted
+from controller.forges.forge import Forge, Webhooks
+from controller.forges.pull_hints import PullHint, hint_of, value_at
+from controller.forges.settings import ForgeOptions
+from controller.forges.verifiers import SignatureHeader
+from options.kinds import OptionText
 
 Page = TypeVar("Page", bound="_Page")
 
 _PAGE = 50
 _COMMENTS = 100
-_KEY = 40
 _WHOLE = 40
 _REMEMBERED = 2000
+_OF_NOTHING = (400, 404)
+"""Statuses with which it answers who may write that the thing is not there."""
 _STATES = {
     "OPEN": PullState.OPEN,
     "MERGED": PullState.MERGED,
     "DECLINED": PullState.CLOSED,
     "SUPERSEDED": PullState.CLOSED,
 }
-_STATUSES = {
-    CheckState.RUNNING: "INPROGRESS",
-    CheckState.SUCCESS: "SUCCESSFUL",
-    CheckState.FAILURE: "FAILED",
-    CheckState.NEUTRAL: "SUCCESSFUL",
-    CheckState.CANCELLED: "STOPPED",
-}
 _PERMISSIONS = {"admin": Permission.ADMIN, "write": Permission.WRITE, "read": Permission.READ}
+
+
+ADDRESSES = Addresses(
+    public="https://api.bitbucket.org/2.0",
+    sites=("bitbucket.org",),
+    path="/2.0",
+    hosts={"api.bitbucket.org": "bitbucket.org", "altssh.bitbucket.org": "bitbucket.org"},
+)
 
 
 class _Account(msgspec.Struct, frozen=True):
@@ -137,34 +145,30 @@ class _Permissions(_Page, frozen=True):
     values: list[_CloudPermission] = []
 
 
-class BitbucketClient:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BitbucketOptions(ForgeOptions):
+    """The options of Bitbucket Cloud."""
+
+    user: OptionText = ""
+    """Whose API token it is (the e-mail address); empty with an access token of a repository or workspace."""
+
+
+class BitbucketClient(HttpForgeClient):
     """Bitbucket Cloud. A `ForgeClient`."""
 
     comment_bytes = 32_768
 
-    def __init__(
-        self,
-        settings: ForgeSettings,
-        limits: ForgeLimits,
-        *,
-        refused: CountRefusal = uncounted,
-        clock: Callable[[], float] = time.time,
-    ) -> None:
-        """Nothing is connected yet; `refused` hears the name of a limit, `clock` says seconds since the epoch."""
-        self.name = settings.name
-        self._limits = limits
-        user = settings.user
-        authorization = TokenAuthorization(
-            settings.name, settings.token, (lambda token: basic(user, token)) if user else bearer
-        )
-        self._http = http_of(settings, authorization, limits, refused, clock)
-        self._web = settings.web.geturl()
-        self._refused = refused
+    def __init__(self, parts: ClientParts) -> None:
+        """Nothing is connected yet."""
+        super().__init__(parts)
+        self._web = ADDRESSES.web_of(parts.settings.api).geturl()
         self._whole: LRUCache[tuple[str, str], str] = LRUCache(_REMEMBERED)
 
-    async def close(self) -> None:
-        """End connections."""
-        await self._http.close()
+    def authorization(self, parts: ClientParts) -> TokenAuthorization:
+        """An API token goes with its user's name, an access token alone."""
+        own = parts.settings.own
+        user = own.user if isinstance(own, BitbucketOptions) else ""
+        return TokenAuthorization(self.name, parts.settings.token, partial(basic, user) if user else bearer)
 
     async def pull_request(self, project: str, number: int) -> PullRequest:
         """As it is now."""
@@ -201,22 +205,12 @@ class BitbucketClient:
         path = f"{self._path(project, number)}/comments/{quoted(comment)}"
         await self._http.send("PUT", path, {"content": {"raw": body}})
 
-    async def hide_comment(self, project: str, number: int, comment: str) -> None:
-        """Say that it is outdated."""
-        await self.edit_comment(project, number, comment, OUTDATED)
-
     async def react(self, project: str, number: int, comment: str, reaction: Reaction) -> None:
         """There are no reactions."""
 
     async def set_check(self, project: str, head: str, check: ForgeCheck) -> None:
         """The commit's build status of this name. It needs an address: without one that of the repository."""
-        status = {
-            "key": key_of(check.name),
-            "state": _STATUSES[check.state],
-            "name": check.name,
-            "description": check.title,
-            "url": check.url or f"{self._web}/{project}",
-        }
+        status = build_status(check, cancelled="STOPPED", url=f"{self._web}/{project}")
         await self._http.send("POST", f"{self._repo(project)}/commit/{quoted(head)}/statuses/build", status)
 
     async def permission(self, project: str, user: str) -> Permission:
@@ -232,25 +226,24 @@ class BitbucketClient:
     async def check_access(self, project: str) -> Sequence[AccessResult]:
         """Prove each access that previews need, one by one. Nothing is written: what is written to is not there."""
 
-        async def read() -> str:
-            return f"{len(await self.open_pull_requests(project))} open"
-
         async def rights() -> str:
             await self.permission(project, "{00000000-0000-0000-0000-000000000000}")
             return "administrator"
 
         async def comment() -> str:
-            return await self._tried("PUT", f"{self._path(project, 0)}/comments/0", {"content": {"raw": "."}})
+            path = f"{self._path(project, 0)}/comments/0"
+            return await self.write_absent("PUT", path, {"content": {"raw": "."}}, _OF_NOTHING)
 
         async def status() -> str:
             path = f"{self._repo(project)}/commit/{'0' * _WHOLE}/statuses/build"
-            return await self._tried("POST", path, {"key": "x", "state": "INPROGRESS", "url": self._web})
+            body = {"key": "x", "state": "INPROGRESS", "url": self._web}
+            return await self.write_absent("POST", path, body, _OF_NOTHING)
 
         owner = "Make the token's owner an administrator of the repository, and give it read:permission:bitbucket"
         return await proved(
             Proof(
                 what=f"read pull requests of {project}",
-                ask=read,
+                ask=partial(self.count_open, project),
                 remedy="Give the token the scope read:pullrequest:bitbucket",
             ),
             Proof(what=f"see who may write to {project}", ask=rights, remedy=owner),
@@ -267,10 +260,6 @@ class BitbucketClient:
                 by_absence=True,
             ),
         )
-
-    async def _tried(self, method: str, path: str, body: dict[str, Any]) -> str:
-        answer = await self._http.request(method, path, body=body, accept=(400, 404))
-        return f"answered {answer.status} for what there is not"
 
     async def _pages(self, path: str, parameters: dict[str, str | int], kind: type[Page]) -> AsyncIterator[Page]:
         """The pages of a list; each names the next."""
@@ -330,11 +319,6 @@ class BitbucketClient:
         return f"{self._repo(project)}/pullrequests/{number}"
 
 
-def key_of(name: str) -> str:
-    """The key of a build status, which may have 40 characters."""
-    return name if len(name) <= _KEY else hashlib.sha256(name.encode()).hexdigest()[:_KEY]
-
-
 def _comment(found: _CloudComment) -> ForgeComment:
     return ForgeComment(
         id=str(found.id),
@@ -343,3 +327,23 @@ def _comment(found: _CloudComment) -> ForgeComment:
         created=datetime.fromisoformat(found.created_on).timestamp(),
         edited=found.updated_on not in (None, found.created_on),
     )
+
+
+def _pull_of(headers: Mapping[str, str], payload: object) -> PullHint | None:
+    if not headers.get("x-event-key", "").startswith("pullrequest:"):
+        return None
+    return hint_of(value_at(payload, "repository", "full_name"), value_at(payload, "pullrequest", "id"))
+
+
+FORGE = Forge(
+    name="Bitbucket Cloud",
+    client=BitbucketClient,
+    addresses=ADDRESSES,
+    webhooks=Webhooks(
+        verifiers=(SignatureHeader("x-hub-signature"),),
+        delivery_headers=("x-request-uuid",),
+        pull_of=_pull_of,
+    ),
+    options=BitbucketOptions,
+    shows_html=False,
+)

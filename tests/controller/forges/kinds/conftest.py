@@ -3,8 +3,9 @@ from __future__ import annotations
 import pytest
 from forges.all_forges import FAKES, NEEDS_ADMIN, settings_of
 
-from controller.config.limits import ForgeLimits
-from controller.forges.clients import client_of, http
+from controller.forges.api import http
+from controller.forges.clients import client_of
+from controller.forges.limits import ForgeLimits
 
 PROJECT = "Org/states"
 

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import asyncio
 import base64
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
+from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 import msgspec
@@ -16,16 +18,42 @@ from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import padding, rsa
 
-from controller.config.forges import ForgeSettings
+from controller.forges.api.authorization import bearer, revealed
 from controller.forges.client import ForgeNotFound, ForgeRefused
-from controller.forges.clients.authorization import bearer, revealed
-from controller.forges.clients.http import ForgeHttp
+from controller.forges.settings import ForgeOptions, SecretText
+from options.kinds import OptionText
+
+if TYPE_CHECKING:
+    from controller.forges.api.http import ForgeHttp
 
 _CLAIM_SECONDS = 540
 """GitHub takes ten minutes at most; clocks differ."""
 _EARLIER = 60
 _SPARE = 120.0
 """Seconds before its end from which on a token is not used any more."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AppOptions(ForgeOptions):
+    """The options of a GitHub App, which has a private key instead of a token."""
+
+    app_id: OptionText = ""
+    private_key: SecretText = field(default="", repr=False)
+    """PEM."""
+    installation_id: OptionText = ""
+    """Empty: asked of the forge for each project."""
+
+    @property
+    def give_access(self) -> bool:
+        """Whether one is configured."""
+        return bool(self.app_id or self.private_key)
+
+    def problems(self) -> Iterator[str]:
+        """An App has both an id and a key."""
+        if bool(self.app_id) != bool(self.private_key):
+            yield "a GitHub App needs both app_id and private_key ({file: /path/of/the.pem})"
+        if self.installation_id and not self.give_access:
+            yield "installation_id goes with app_id"
 
 
 class InstallationToken(msgspec.Struct, frozen=True):
@@ -51,16 +79,16 @@ class _Installation(msgspec.Struct, frozen=True):
 class AppClaim:
     """The App itself: a claim signed with its private key, made anew for each request."""
 
-    def __init__(self, settings: ForgeSettings, clock: Callable[[], float]) -> None:
-        """`settings` with `app_id` and `private_key`; `clock`: seconds since the epoch."""
-        self._settings = settings
+    def __init__(self, forge: str, options: AppOptions, clock: Callable[[], float]) -> None:
+        """`forge`: its name, for errors; `clock`: seconds since the epoch."""
+        self._forge = forge
+        self._options = options
         self._clock = clock
 
     async def headers(self, project: str) -> Mapping[str, str]:
         """The claim. ForgeRefused when there is no usable key."""
-        name = self._settings.name
-        pem = await revealed(self._settings.private_key, f"{name}: the private key")
-        return bearer(await asyncio.to_thread(_signed, pem, self._settings.app_id, int(self._clock()), name))
+        pem = await revealed(self._options.private_key, f"{self._forge}: the private key")
+        return bearer(await asyncio.to_thread(_signed, pem, self._options.app_id, int(self._clock()), self._forge))
 
     async def renew(self, project: str) -> None:
         """Each claim is new."""
@@ -69,15 +97,17 @@ class AppClaim:
 class AppAuthorization:
     """Tokens of the installations of one App: asked for when needed, and kept until shortly before their end."""
 
-    def __init__(self, settings: ForgeSettings, http: ForgeHttp, clock: Callable[[], float]) -> None:
+    def __init__(self, forge: str, options: AppOptions, http: ForgeHttp, clock: Callable[[], float]) -> None:
         """Nothing is asked yet.
 
         Args:
-            settings: of the forge.
-            http: the API as the App itself (`AppClaim`).
+            forge: its name, for errors.
+            options: of the App.
+            http: the API as the App itself (`AppClaim`), closed with this.
             clock: seconds since the epoch.
         """
-        self._settings = settings
+        self._forge = forge
+        self._options = options
         self._http = http
         self._clock = clock
         self._tokens: dict[str, InstallationToken] = {}
@@ -96,13 +126,17 @@ class AppAuthorization:
                 found = self._tokens[project] = await self._new(project)
             return found
 
+    async def close(self) -> None:
+        """End connections."""
+        await self._http.close()
+
     async def renew(self, project: str) -> None:
         """Ask for another token; the App may have been installed anew."""
         self._tokens.pop(project, None)
         self._installations.pop(project, None)
 
     async def _new(self, project: str) -> InstallationToken:
-        installation = self._settings.installation_id or self._installations.get(project)
+        installation = self._options.installation_id or self._installations.get(project)
         if not installation:
             installation = self._installations[project] = await self._installation_of(project)
         answer = await self._http.request("POST", f"/app/installations/{installation}/access_tokens")
@@ -113,7 +147,7 @@ class AppAuthorization:
             return (await self._http.get(f"/repos/{quote(project)}/installation", _Installation)).id
         except ForgeNotFound:
             raise ForgeRefused(
-                f"{self._settings.name}: the App {self._settings.app_id} is not installed for {project}: "
+                f"{self._forge}: the App {self._options.app_id} is not installed for {project}: "
                 "install it on the App's page"
             ) from None
 

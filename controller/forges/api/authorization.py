@@ -1,7 +1,7 @@
 """What makes a request ours: a token in the form that a forge wants it.
 
 Secrets are read when they are needed and again when the forge does not accept them any more: they can be changed in
-place. They are in no error and no log. A GitHub App's are in `controller.forges.clients.github_app`.
+place. They are in no error and no log. A GitHub App's are in `controller.forges.api.github_app`.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ import base64
 from collections.abc import Callable, Mapping
 from typing import Protocol
 
-from controller.config.forges import ForgeSecret
 from controller.forges.client import ForgeRefused
+from controller.forges.settings import ForgeSecret
 from gitfs.config.credentials import reveal
 
 

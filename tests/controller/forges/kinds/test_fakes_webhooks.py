@@ -9,7 +9,7 @@ import pytest
 from forges.all_forges import FAKES
 
 from controller.forges import webhooks
-from controller.forges.forge import same_project
+from controller.forges.pull_hints import same_project
 
 PROJECT = "Org/states"
 

@@ -1,0 +1,1 @@
+"""Requests to the APIs of forges, as the clients of all kinds make them."""
