@@ -6,27 +6,30 @@ Called by `saltern lint`. What is a finding is `highstate.lint`'s affair.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import msgspec
 
+from controller.offline.beacon_lint import BeaconLint
 from controller.offline.isolation import Isolated, Lost
-from controller.offline.tree_policy import with_policy
+from controller.offline.reactor_lint import ReactorLint, reactor_paths
 from controller.offline.trees import snapshot_of
 from controller.orchestration.executor import FUNCTIONS
-from controller.reconcile.policy import PolicyInvalid
+from controller.reconcile.policy import POLICY_FILE, Policy, PolicyInvalid, read_policy
 from controller.runners import registry as controller_functions
 from controller.runners.not_built import NOT_BUILT
 from extmods.compile_modules import CompileModules, Tree
 from gitfs.errors import GitfsError
 from gitfs.tree.git_layer import GitLayer
 from highstate.compile import CompileOptions
-from highstate.lint import CallableNames, Finding, KnownStates, LintTrees, Sample, Signature, lint_trees
+from highstate.lint import CallableNames, Finding, KnownMinions, KnownStates, LintTrees, Sample, Signature, lint_trees
+from highstate.lint.functions import with_own_modules
 from highstate.ports import NO_PORTS
 from highstate.types import Value
 from minion.arguments import ArgumentSpec, spec_of
 from minion.engine import registry
 from minion.execution import loader
+from reactors.rules.reactor_map import ReactorMap
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,6 +44,10 @@ class LintJob:
     samples: tuple[Sample, ...]
     settings: CompileOptions
     disabled: frozenset[str] = frozenset()
+    reactors: ReactorMap = field(default_factory=ReactorMap)
+    """Of the controller's file: which SLS of the tree are reactors, too."""
+    minions: tuple[str, ...] = ()
+    """Ids of all minions; none: not known."""
 
 
 def lint(job: LintJob, *, timeout: float, memory: int = 0) -> list[Finding]:
@@ -70,19 +77,32 @@ def _findings(job: LintJob) -> tuple[Finding, ...]:
     trees = LintTrees(
         files=snapshot_of(job.file_roots, job.git), pillar_files=snapshot_of(job.pillar_roots), pillar=dict(job.pillar)
     )
-    tree, settings = Tree(trees.files), job.settings
+    tree, settings, policy = Tree(trees.files), job.settings, Policy()
     of_policy: tuple[Finding, ...] = ()
     try:
-        settings = with_policy(job.settings, trees.files)
+        policy = read_policy(trees.files)
+        settings = replace(settings, missing_source=policy.missing_source)
     except PolicyInvalid as error:
-        of_policy = (Finding.of(error.problem, "policy"),) if "policy" not in job.disabled else ()
-    return of_policy + lint_trees(
-        trees,
+        of_policy = (Finding.of(error.problem, "policy"),)
+    known = replace(our_states(), minions=KnownMinions(job.minions), beacons=BeaconLint(trees.files))
+    others = reactor_paths(trees.files, ReactorMap((*policy.reactor.entries, *job.reactors.entries)))
+    reactors = ReactorLint(
+        files=trees.files,
+        functions=with_own_modules(known.functions, trees.files),
+        minions=known.minions,
+        policy_file=POLICY_FILE,
+        reactors=policy.reactor,
+        rules=policy.rules,
+        pillar=trees.pillar_files,
+    )
+    return lint_trees(
+        replace(trees, others=others),
         job.samples,
-        our_states(),
+        known,
         settings=settings,
         disabled=job.disabled,
         ports=lambda minion: CompileModules(tree=tree, minion=minion, opts=job.settings.opts).over(NO_PORTS),
+        more=(*of_policy, *reactors.findings(others)),
     )
 
 

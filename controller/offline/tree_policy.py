@@ -1,6 +1,6 @@
 """What the policy of a tree says of its compile, where there is no controller that has read it.
 
-Called by `show` and `linting`.
+Called by `show` and `previewing`.
 """
 
 from __future__ import annotations

@@ -12,15 +12,18 @@ from __future__ import annotations
 
 from highstate.lint.findings import RULES, Finding, Severity
 from highstate.lint.functions import CallableNames
-from highstate.lint.names import KnownStates, Signature
+from highstate.lint.minions import KnownMinions
+from highstate.lint.names import BeaconFault, KnownStates, Signature
 from highstate.lint.samples import SAMPLES, Sample
 from highstate.lint.trees import LintTrees, lint_trees
 
 __all__ = [
     "RULES",
     "SAMPLES",
+    "BeaconFault",
     "CallableNames",
     "Finding",
+    "KnownMinions",
     "KnownStates",
     "LintTrees",
     "Sample",

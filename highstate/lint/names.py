@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from importlib import resources
+from typing import NamedTuple
 
 from highstate.lint.functions import CallableNames
+from highstate.lint.minions import KnownMinions
+from highstate.types import Value
 from options.near_names import did_you_mean
 
 _MOVED = """
@@ -53,6 +56,14 @@ class Signature:
         return self.takes_anything or argument in self.arguments or argument in FOR_ALL or argument.startswith("__")
 
 
+class BeaconFault(NamedTuple):
+    """What a minion would refuse of its beacons."""
+
+    inside: tuple[str | int, ...]
+    """Keys below `beacons` that lead to it."""
+    why: str
+
+
 @dataclass(frozen=True, kw_only=True)
 class KnownStates:
     """Saltern's functions, those of the tree's own `_states`, and Salt's."""
@@ -66,6 +77,10 @@ class KnownStates:
     """Steps of orchestrations: `salt.state` -> what it takes; none: they are not looked at."""
     functions: CallableNames = field(default_factory=CallableNames)
     """What steps and reactions may call."""
+    beacons: Callable[[Value], Iterable[BeaconFault]] = lambda _: ()
+    """What is wrong with the `beacons` of a pillar."""
+    minions: KnownMinions = field(default_factory=KnownMinions)
+    """Whom they may reach."""
 
     @cached_property
     def modules(self) -> frozenset[str]:

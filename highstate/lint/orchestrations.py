@@ -40,6 +40,10 @@ def check_step(location: SourceLocation, function: str, run: list[Value], known:
     if "tgt" in given and given["tgt"] in _NOBODY:
         text = f"{name} of ID {location.keys[-1]!r} names no minion"
         yield Finding.of(location.problem(text, STEPS, "tgt", hint="give `tgt` a pattern"), "no-target")
+    why, meant = known.minions.why_nobody(given.get("tgt"), str(given.get("tgt_type") or "glob"))
+    if why:
+        text = f"{name} of ID {location.keys[-1]!r} reaches nobody: {why}"
+        yield Finding.of(location.problem(text, STEPS, "tgt", hint=meant), "nobody")
     yield from _missing_sls(location, function, given)
     for kind, fun in _functions(function, given, location.keys[-1]):
         if wrong := known.functions.why_not(kind, fun):

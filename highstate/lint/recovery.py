@@ -8,6 +8,7 @@ so only names are to be looked at, and none that has the mark.
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterator
 
@@ -17,10 +18,11 @@ from highstate.compile import CompileOptions
 from highstate.compile.compiler import Compilation
 from highstate.compile.high import High
 from highstate.files import MemoryFiles
+from highstate.render.lines import LineMap
 from highstate.render.steps import shebang
 from highstate.render.yaml.loader import load_yaml
 from highstate.tops.top import TopResult
-from highstate.types import Minion, Pos
+from highstate.types import Minion, Pos, Value
 
 MARK = "saltern-cannot-know"
 """Stands for what an expression would give."""
@@ -34,10 +36,21 @@ _TEXTS = frozenset(("jinja", "yaml"))
 
 def salvaged(text: str, sls: str, path: str, saltenv: str) -> list[High]:
     """High data of each entry that can be read; none where another renderer than Jinja and YAML is named."""
+    return [
+        _high(entry, sls, path, saltenv) for entry, data, _ in readable_entries(text) if _NOT_DECLARED.isdisjoint(data)
+    ]
+
+
+def readable_entries(text: str) -> Iterator[tuple[str, dict[Value, Value], LineMap]]:
+    """(the text with all other lines empty, its data, its lines) of each entry that can be read."""
     steps = {step.split()[0] for step in shebang(text).split("|") if step.strip()}
-    if not steps <= _TEXTS:
-        return []
-    return [_high(entry, sls, path, saltenv) for entry in _entries(_without_jinja(text))]
+    for entry in _entries(_without_jinja(text)) if steps <= _TEXTS else ():
+        try:
+            data = load_yaml(entry)
+        except (yaml.YAMLError, RecursionError, ValueError):
+            continue
+        if isinstance(data, dict):
+            yield entry, data, LineMap(entry, ())
 
 
 def _without_jinja(text: str) -> str:
@@ -49,19 +62,11 @@ def _entries(text: str) -> Iterator[str]:
     """The text again for each of its entries, all other lines empty."""
     rows = text.split("\n")
     starts = [number for number, row in enumerate(rows) if _ENTRY.match(row)]
-    for start, end in zip(starts, [*starts[1:], len(rows)], strict=True):
+    for start, end in itertools.pairwise([*starts, len(rows)]):
         entry = "\n".join(rows[start:end])
-        if "{%" in entry or "{{" in entry or not _is_declared(entry):
+        if "{%" in entry or "{{" in entry:
             continue
         yield "\n" * start + entry
-
-
-def _is_declared(entry: str) -> bool:
-    try:
-        data = load_yaml(entry)
-    except (yaml.YAMLError, RecursionError, ValueError):
-        return False
-    return isinstance(data, dict) and _NOT_DECLARED.isdisjoint(data)
 
 
 def _high(text: str, sls: str, path: str, saltenv: str) -> High:

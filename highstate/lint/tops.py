@@ -35,6 +35,8 @@ class Uses:
 
     tree: str
     files: Files
+    not_linted: Collection[tuple[str, str]] = ()
+    """(saltenv, path) of SLS that are rendered otherwise."""
     nodegroups: Mapping[str, Any] = field(default_factory=dict)
     tops: set[str] = field(default_factory=set)
     """Saltenvs that have a top file."""
@@ -95,7 +97,7 @@ class Uses:
         """
         used = self.reachable()
         for saltenv in sorted(self.tops):
-            for sls, path in linted_sls(self.files, saltenv, self.tree):
+            for sls, path in self.sls(saltenv):
                 if (
                     (saltenv, path) in elsewhere
                     or (saltenv, sls) in used
@@ -114,6 +116,18 @@ class Uses:
                     hint="give it to somebody in the top file, or remove it",
                 )
 
+    def sls(self, saltenv: str) -> list[tuple[str, str]]:
+        """(SLS, path) of all SLS of an environment that are of the tree's kind."""
+        found = [(sls, sls_path(self.files, sls, saltenv) or "") for sls in sls_names(self.files, saltenv)]
+        if self.tree == "pillar":
+            return found
+        other = self.not_linted
+        return [
+            (sls, path)
+            for sls, path in found
+            if not _NOT_STATES & set(path.split("/")[:-1]) and (saltenv, path) not in other
+        ]
+
     def reached_files(self) -> set[tuple[str, str]]:
         """(saltenv, path) of the SLS that top files lead to."""
         return {(saltenv, sls_path(self.files, sls, saltenv) or "") for saltenv, sls in self.reachable()}
@@ -128,14 +142,6 @@ class Uses:
                 seen.add(name)
                 waiting.extend(self.below.get(name, ()))
         return seen
-
-
-def linted_sls(files: Files, saltenv: str, tree: str) -> list[tuple[str, str]]:
-    """(SLS, path) of all SLS of an environment that are of the tree's kind."""
-    found = [(sls, sls_path(files, sls, saltenv) or "") for sls in sls_names(files, saltenv)]
-    if tree == "pillar":
-        return found
-    return [(sls, path) for sls, path in found if not _NOT_STATES & set(path.split("/")[:-1])]
 
 
 def matching(files: Files, sls: str, saltenv: str) -> list[str]:

@@ -5,12 +5,13 @@ Called through `lint_trees`. It decides what is looked at; the checks say what i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from highstate.compile import CompileOptions
 from highstate.compile.compiler import Compilation
 from highstate.compile.high import High
+from highstate.lint.beacons import check_beacons
 from highstate.lint.cycles import find_cycle
 from highstate.lint.excludes import Excluding
 from highstate.lint.findings import Finding, ignored_lines, kept
@@ -23,7 +24,7 @@ from highstate.lint.rules_of_problems import rule_of
 from highstate.lint.samples import Sample
 from highstate.lint.states import check_states
 from highstate.lint.texts import TEMPLATES, check_text
-from highstate.lint.tops import Uses, includes_of, linted_sls, matching
+from highstate.lint.tops import Uses, includes_of, matching
 from highstate.memo.memo import Memo
 from highstate.missing_sources import is_missing_source_warning
 from highstate.ports import NO_PORTS, CompilePorts
@@ -48,6 +49,8 @@ class LintTrees:
     pillar_files: Files
     pillar: Mapping[str, Value] = field(default_factory=dict)
     """Laid over the pillar of every sample."""
+    others: frozenset[tuple[str, str]] = frozenset()
+    """(saltenv, path) of SLS of the states tree that are no states: reactors."""
 
 
 def lint_trees(
@@ -58,16 +61,21 @@ def lint_trees(
     settings: CompileOptions | None = None,
     disabled: Collection[str] = (),
     ports: Callable[[Minion], CompilePorts] = lambda _: NO_PORTS,
+    more: Iterable[Finding] = (),
 ) -> tuple[Finding, ...]:
-    """All findings of a states tree and a pillar tree, each once, in the order of their places."""
+    """All findings of a states tree and a pillar tree, each once, in the order of their places.
+
+    `more` are findings about other files of these trees: comments in them count for these, too.
+    """
+    others = list(more)
     work = _Work(trees=trees, known=_with_own(known, trees.files), settings=settings or CompileOptions(), ports=ports)
     findings: list[Finding] = []
     for sample in samples:
         findings.extend(replace(one, samples=(sample.name,)) for one in work.look(sample))
     # The texts come first: what they say of a line is of more help than how a render failed there.
     return kept(
-        [*work.look_at_texts(findings), *work.misplaced_steps(findings)],
-        work.ignored(),
+        [*work.look_at_texts(findings), *work.misplaced_steps(findings), *others],
+        work.ignored(others),
         disabled=disabled,
         samples=[sample.name for sample in samples],
     )
@@ -93,7 +101,7 @@ class _Work:
         self.settings = settings
         self.ports = ports
         self.memo = Memo()
-        self.states = Uses(tree="states", files=trees.files)
+        self.states = Uses(tree="states", files=trees.files, not_linted=trees.others)
         self.pillars = Uses(tree="pillar", files=trees.pillar_files, nodegroups=settings.nodegroups)
         self.found_pillars: list[Mapping[str, Value]] = []
         self.texts = {"states": _texts(trees.files), "pillar": _texts(trees.pillar_files)}
@@ -132,13 +140,15 @@ class _Work:
         yield from self.states.unused(self.texts["states"], orchestrations)
         yield from self.pillars.unused(self.texts["pillar"], ())
 
-    def ignored(self) -> dict[tuple[str, str, str], dict[int, frozenset[str]]]:
-        """What comments switch off, by file."""
-        return {
-            (tree, saltenv, path): ignored_lines(text)
-            for tree, texts in self.texts.items()
-            for (saltenv, path), text in texts.items()
-        }
+    def ignored(self, others: Sequence[Finding]) -> dict[tuple[str, str, str], dict[int, frozenset[str]]]:
+        """What comments switch off, by file; also in the files of other findings, which need not be templates."""
+        texts = {(tree, *place): text for tree, found in self.texts.items() for place, text in found.items()}
+        for one in others:
+            files = self.trees.files if one.tree == "states" else self.trees.pillar_files
+            place = (one.tree, one.saltenv, one.file)
+            if place not in texts and files.oid(one.file, one.saltenv) is not None:
+                texts[place] = files.read(one.file, one.saltenv).decode("utf-8-sig", errors="replace")
+        return {place: ignored_lines(text) for place, text in texts.items()}
 
     def _compilation(self, sample: Sample) -> Compilation:
         minion = Minion(id=sample.minion_id, grains={"id": sample.minion_id, **sample.grains})
@@ -158,7 +168,7 @@ class _Work:
         compilation = self._compilation(sample)
         for saltenv in uses.files.saltenvs():
             context = compilation.context(uses.files, pillar, saltenv)
-            for sls, path in linted_sls(uses.files, saltenv, uses.tree):
+            for sls, path in uses.sls(saltenv):
                 try:
                     rendered = render_sls(path, context, sls=sls, pillar_stage=pillar_stage)
                 except RenderFailed as failed:
@@ -172,6 +182,8 @@ class _Work:
                 if path == self.settings.state_top:
                     yield from uses.read_top(saltenv, path, rendered)
                     continue
+                if pillar_stage:
+                    yield from check_beacons(rendered, path, saltenv, self.known)
                 if not pillar_stage and isinstance(rendered.data, dict) and "exclude" in rendered.data:
                     self.excluding.append(Excluding(saltenv=saltenv, path=path, rendered=rendered))
                 for env, name in includes_of(rendered.data, sls, path, saltenv):
@@ -194,7 +206,7 @@ class _Work:
         for high in (high for highs in self.salvaged.values() for high in highs):
             tree.add(high)
         for saltenv in self.trees.files.saltenvs():
-            for sls, path in linted_sls(self.trees.files, saltenv, "states"):
+            for sls, path in self.states.sls(saltenv):
                 if path == self.settings.state_top:
                     continue
                 location = Pos(file=path, saltenv=saltenv, stage=Stage.TOP)

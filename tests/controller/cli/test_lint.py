@@ -119,3 +119,17 @@ def test_the_policy_of_the_tree_holds(saltern, repository):
     assert "states/saltern.yaml:1: error: Invalid enum value 'fail'" in done.out
     assert "[policy]" in done.out
     assert "error: file.managed of ID 'a'" in done.out
+
+
+def test_minions_and_the_controllers_reactors(saltern, repository, tmp_path):
+    repository(
+        {"top.sls": "base:\n  '*': []\n", "orch/a.sls": "a:\n  salt.state:\n    - tgt: wep\n    - sls: orch.a\n"}
+    )
+    (tmp_path / "ids").write_text("web\n\ndb\n")
+    done = saltern("lint", ".", "--minions", "ids")
+    assert done.code == 1
+    assert "states/orch/a.sls:3:5: warning: salt.state of ID 'a' reaches nobody: no minion matches 'wep'" in done.out
+    assert "hint: did you mean web" in done.out
+    assert saltern("lint", ".").code == 0
+    (tmp_path / "ids").write_text("\n")
+    assert "names no minion" in saltern("lint", ".", "--minions", "ids").err

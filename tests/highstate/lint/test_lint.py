@@ -384,3 +384,7 @@ def test_what_is_right_is_not_told(text):
 def test_what_is_near_is_told(text, hint):
     [finding] = lint({"a.sls": text, "web/site.sls": "{}"})
     assert hint in finding.hint, finding
+
+
+def test_statements_alone_that_fail_are_a_finding():
+    assert rules("{% set x = nothing.at.all %}\n") == ["render"]

@@ -13,6 +13,7 @@ import click
 from controller.cli import options, output
 from controller.cli.compile_inputs import mapping_of, options_of, read_data, roots_of
 from controller.cli.config_folder import missing_configuration, require_configuration
+from controller.cli.configuration import settings_of
 from controller.cli.failure import FAILED, Failure
 from controller.cli.lint_output import Located, as_github, as_json, as_text, located
 from controller.cli.trees import configured_layers
@@ -43,6 +44,7 @@ def _print_rules(context: click.Context, _: click.Parameter, wanted: bool) -> No
 @click.option("--pillar-root", "pillar_roots", multiple=True, metavar="[ENV=]DIR", help="Folder of pillar; repeatable.")
 @click.option("--pillar-file", type=_FILE, help="YAML or JSON that is laid over the pillar.")
 @click.option("--grains", multiple=True, type=_FILE, help="YAML or JSON with grains of a sample; repeatable.")
+@click.option("--minions", type=_FILE, help="Ids of all minions, one a line: find targets that reach none of them.")
 @click.option("--opt", "opts", multiple=True, metavar="NAME=YAML", help="A minion option of Salt's; repeatable.")
 @click.option("--disable", multiple=True, metavar="RULE,...", help="Rules to leave out; repeatable.")
 @click.option("--out", "--output", type=click.Choice(["text", "json", "github"]), default="text", show_default=True)
@@ -60,6 +62,7 @@ def lint_command(
     pillar_roots: tuple[str, ...],
     pillar_file: Path | None,
     grains: tuple[Path, ...],
+    minions: Path | None,
     opts: tuple[str, ...],
     disable: tuple[str, ...],
     out: str,
@@ -75,6 +78,7 @@ def lint_command(
     from controller.offline.isolation import Lost
     from controller.offline.linting import LintJob, lint
     from highstate.lint import Severity
+    from reactors.rules.reactor_map import ReactorMap
 
     if config_dir is not None:
         require_configuration(config_dir)
@@ -93,6 +97,8 @@ def lint_command(
             samples=_samples(grains),
             settings=settings,
             disabled=_disabled(disable),
+            reactors=settings_of(config_dir).reactor if config_dir is not None else ReactorMap(),
+            minions=_ids(minions),
         )
         try:
             found = located(lint(job, timeout=timeout), {"states": states, "pillar": pillar})
@@ -166,6 +172,19 @@ def _samples(files: Sequence[Path]) -> tuple[Sample, ...]:
             raise Failure(f"{path} must hold a mapping of grains", FAILED)
         samples.append(Sample(name=path.stem, grains=data))
     return tuple(samples)
+
+
+def _ids(path: Path | None) -> tuple[str, ...]:
+    """The lines of a file."""
+    if path is None:
+        return ()
+    try:
+        found = tuple(filter(None, (row.strip() for row in path.read_text(encoding="utf-8").splitlines())))
+    except (OSError, UnicodeDecodeError) as error:
+        raise Failure(f"{path} cannot be read: {error}", FAILED) from None
+    if not found:
+        raise Failure(f"{path} names no minion", FAILED, hint="write the id of each on a line of its own")
+    return found
 
 
 def _disabled(given: Sequence[str]) -> frozenset[str]:
