@@ -22,7 +22,7 @@ _KNOWN = frozenset(
         *_OWN, "function", "func", "fun", "args", "kwargs", "seconds", "minutes", "hours", "days", "when", "cron",
         "once", "once_fmt", "range",
         "splay", "until", "after", "skip_during_range", "run_after_skip_range", "maxrunning",
-        "run_on_start", "metadata", "enabled", "name", "return_job", "jid_include",
+        "run_on_start", "metadata", "enabled", "name", "return_job", "jid_include", "timezone",
     )
 )  # fmt: skip
 

@@ -1,26 +1,30 @@
 """Times as people write them in a schedule: `5:00pm`, `Monday 1:00pm`, `2026-11-21T15:00:00`, `11/21/2026 3:00pm`.
 
-Called for Salt's `when`, `once`, `range`, `after` and `until`. Pure: now comes in as an argument, in local time. Only
-these forms are known; any other is an error.
+Called for Salt's `when`, `once`, `range`, `after` and `until`. Pure: now comes in as an argument, as the clocks of a
+zone show it, and so do times go out; one that is written with an offset from UTC is converted. Only these forms are
+known; any other is an error.
 """
 
 from __future__ import annotations
 
 import re
-from datetime import datetime, timedelta
+from datetime import datetime, timedelta, tzinfo
 
 _TIME = re.compile(r"(\d{1,2})(?::(\d{2}))?(?::(\d{2}))?\s*([ap]m)?", re.IGNORECASE)
 _DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 _DATES = ("%Y-%m-%d", "%m/%d/%Y", "%Y/%m/%d", "%d %B %Y", "%d %b %Y", "%B %d, %Y", "%b %d, %Y", "%B %d %Y", "%b %d %Y")
 
 
-def parse_datetime(text: object, now: datetime) -> datetime:
-    """The time that is meant: a time of day is today's, a day of the week the next one or today. ValueError if none."""
+def parse_datetime(text: object, now: datetime, zone: tzinfo | None = None) -> datetime:
+    """The time that is meant: a time of day is today's, a day of the week the next one or today. ValueError if none.
+
+    `zone`: whose clocks show `now`; None: the machine's.
+    """
     if isinstance(text, datetime):
-        return text
+        return _shown(text, zone)
     words = " ".join(str(text).split())
     try:
-        return datetime.fromisoformat(words).replace(tzinfo=None)
+        return _shown(datetime.fromisoformat(words), zone)
     except ValueError:
         pass
     day, _, rest = words.partition(" ")
@@ -32,12 +36,18 @@ def parse_datetime(text: object, now: datetime) -> datetime:
     return _dated(words)
 
 
-def next_datetime(text: object, now: datetime) -> datetime | None:
+def next_datetime(text: object, now: datetime, zone: tzinfo | None = None) -> datetime | None:
     """The first time from now on that is meant; a date is meant once, the others again and again."""
-    found = parse_datetime(text, now)
+    found = parse_datetime(text, now, zone)
     if found < now:
-        found = parse_datetime(text, found.replace(hour=0, minute=0, second=0, microsecond=0) + timedelta(days=1))
+        next_day = found.replace(hour=0, minute=0, second=0, microsecond=0) + timedelta(days=1)
+        found = parse_datetime(text, next_day, zone)
     return found if found >= now else None
+
+
+def _shown(at: datetime, zone: tzinfo | None) -> datetime:
+    """What clocks of the zone show at a time that may have an offset from UTC."""
+    return at if at.tzinfo is None else at.astimezone(zone).replace(tzinfo=None)
 
 
 def _dated(words: str) -> datetime:

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta, tzinfo
 from typing import Any
 
 from reactors.schedule import BadSchedule, Cron, Every, next_time
 
-SETTINGS = ("enabled", "skip_function", "skip_during_range", "splay")
+SETTINGS = ("enabled", "skip_function", "skip_during_range", "splay", "timezone")
 """Entries of a schedule that are no jobs, but about all of them."""
 
 _UNITS = {"seconds": 1, "minutes": 60, "hours": 3600, "days": 86_400}
@@ -49,6 +49,8 @@ class ScheduledJob:
     never_within: Mapping[str, Any] = field(default_factory=dict)
     after: Any = None
     until: Any = None
+    zone: str = ""
+    """IANA name of the time zone of all its times; empty: that of the machine."""
     after_skipped: bool = False
     """`run_after_skip_range`: it runs as soon as `never_within` is over, where that held it back."""
 
@@ -56,7 +58,7 @@ class ScheduledJob:
         """When it is due next; None when never. `chance`: 0 to 1, the part of the splay to take."""
         late = self.splay[0] + (self.splay[1] - self.splay[0]) * chance
         if isinstance(self.times, FixedTimes):
-            found = _next_of(self.times, now)
+            found = _next_of(self.times, now, self.zone)
             return None if found is None else found + late
         due = next_time(self.times, previous=previous, now=now, chance=0.0)
         return None if due is None else due + late
@@ -64,15 +66,17 @@ class ScheduledJob:
     def refusal(self, now: float) -> str:
         """Why it may not run at this time; empty when it may."""
         from reactors.datetimes import parse_datetime
+        from reactors.wall_clock import wall, zone_of
 
-        here = datetime.fromtimestamp(now)
-        if self.within and not _inside(self.within, here):
+        zone = zone_of(self.zone)
+        here = wall(now, zone)
+        if self.within and not _inside(self.within, here, zone):
             return "not_in_range"
-        if self.never_within and _inside(self.never_within, here):
+        if self.never_within and _inside(self.never_within, here, zone):
             return "in_skip_range"
-        if self.until is not None and parse_datetime(self.until, here) <= here:
+        if self.until is not None and parse_datetime(self.until, here, zone) <= here:
             return "until_passed"
-        if self.after is not None and parse_datetime(self.after, here) >= here:
+        if self.after is not None and parse_datetime(self.after, here, zone) >= here:
             return "after_not_passed"
         return ""
 
@@ -83,9 +87,9 @@ class ScheduledJob:
         job a second after the range that it may not run in.
         """
         if why == "not_in_range" and isinstance(self.times, Every):
-            return _opening(self.within, now)
+            return _opening(self.within, now, self.zone)
         if why == "in_skip_range" and self.after_skipped:
-            return _end_of(self.never_within, now) + 1.0
+            return _end_of(self.never_within, now, self.zone) + 1.0
         return None
 
 
@@ -113,12 +117,13 @@ def job_of(name: str, item: Any, schedule: Mapping[str, Any]) -> ScheduledJob:
     if not isinstance(args, list | tuple) or not isinstance(kwargs, Mapping):
         raise BadSchedule("args is a list, kwargs a mapping")
     timed = any(unit in item for unit in _UNITS)
+    zone = _zone(item.get("timezone") or schedule.get("timezone"))
     return ScheduledJob(
         name=name,
         fun=fun,
         args=tuple(args),
         kwargs=dict(kwargs),
-        times=_times(item),
+        times=_times(item, zone),
         splay=_splay(item.get("splay") or schedule.get("splay")),
         enabled=_yes(item.get("enabled", True)) and _yes(schedule.get("enabled", True)),
         at_most=int(item.get("maxrunning", 1)),
@@ -128,11 +133,12 @@ def job_of(name: str, item: Any, schedule: Mapping[str, Any]) -> ScheduledJob:
         never_within=_range(item.get("skip_during_range") or schedule.get("skip_during_range")),
         after=_checked_datetime(item.get("after")),
         until=_checked_datetime(item.get("until")),
+        zone=zone,
         after_skipped=_yes(item.get("run_after_skip_range", False)),
     )
 
 
-def _times(item: Mapping[str, Any]) -> Every | Cron | FixedTimes:
+def _times(item: Mapping[str, Any], zone: str) -> Every | Cron | FixedTimes:
     clocks = [key for key in _CLOCKS if key in item]
     units = [key for key in _UNITS if key in item]
     if len(clocks) > 1 or (clocks and units):
@@ -146,7 +152,7 @@ def _times(item: Mapping[str, Any]) -> Every | Cron | FixedTimes:
         raise BadSchedule("it says no time: seconds, minutes, hours, days, when, cron or once")
     value = item[clocks[0]]
     if clocks == ["cron"]:
-        cron = Cron(expression=str(value))
+        cron = Cron(expression=str(value), zone=zone)
         next_time(cron, previous=0.0, now=0.0, chance=0.0)
         return cron
     if clocks == ["once"]:
@@ -155,37 +161,51 @@ def _times(item: Mapping[str, Any]) -> Every | Cron | FixedTimes:
     return FixedTimes(texts=tuple(_checked_datetime(one) for one in (value if isinstance(value, list) else [value])))
 
 
-def _next_of(times: FixedTimes, now: float) -> float | None:
+def _next_of(times: FixedTimes, now: float, zone_name: str) -> float | None:
     from reactors.datetimes import next_datetime
+    from reactors.wall_clock import clock_change, moment, wall, zone_of
 
-    here = datetime.fromtimestamp(now)
-    found = [at for text in times.texts if (at := next_datetime(text, here)) is not None]
-    return min(found).timestamp() if found else None
+    zone = zone_of(zone_name)
+    begin = wall(now, zone) - clock_change(now, zone)
+    found = []
+    for text in times.texts:
+        at = next_datetime(text, begin, zone)
+        while at is not None and moment(at, zone) < now:  # a time that clocks show twice counts the first time
+            at = next_datetime(text, at + timedelta(seconds=1), zone)
+        if at is not None:
+            found.append(moment(at, zone))
+    return min(found, default=None)
 
 
-def _inside(window: Mapping[str, Any], here: datetime) -> bool:
+def _inside(window: Mapping[str, Any], here: datetime, zone: tzinfo | None) -> bool:
     from reactors.datetimes import parse_datetime
 
-    start, end = (parse_datetime(window[key], here) for key in ("start", "end"))
+    start, end = (parse_datetime(window[key], here, zone) for key in ("start", "end"))
     # A range that ends on the next day, as from 22:00 to 6:00.
     inside = here >= start or here <= end if end < start else start <= here <= end
     return not inside if window.get("invert") else inside
 
 
-def _opening(window: Mapping[str, Any], now: float) -> float | None:
+def _opening(window: Mapping[str, Any], now: float, zone_name: str) -> float | None:
     """When a range begins next; of an inverted one, when it ends."""
-    from reactors.datetimes import next_datetime
-
-    found = next_datetime(window["end" if window.get("invert") else "start"], datetime.fromtimestamp(now))
-    return None if found is None else found.timestamp() + (1.0 if window.get("invert") else 0.0)
+    found = _next_shown(window["end" if window.get("invert") else "start"], now, zone_name)
+    return None if found is None else found + (1.0 if window.get("invert") else 0.0)
 
 
-def _end_of(window: Mapping[str, Any], now: float) -> float:
+def _end_of(window: Mapping[str, Any], now: float, zone_name: str) -> float:
     """When a range ends in which it is now."""
-    from reactors.datetimes import next_datetime
+    found = _next_shown(window["end"], now, zone_name)
+    return now if found is None else found
 
-    found = next_datetime(window["end"], datetime.fromtimestamp(now))
-    return now if found is None else found.timestamp()
+
+def _next_shown(text: Any, now: float, zone_name: str) -> float | None:
+    """When clocks show a time next, be it the second time."""
+    from reactors.datetimes import next_datetime
+    from reactors.wall_clock import next_moment, wall, zone_of
+
+    zone = zone_of(zone_name)
+    found = next_datetime(text, wall(now, zone), zone)
+    return None if found is None else next_moment(found, zone, now)
 
 
 def _range(value: Any) -> Mapping[str, Any]:
@@ -230,6 +250,19 @@ def _read(value: Any, form: str) -> datetime:
         return datetime.strptime(str(value), form)
     except ValueError as error:
         raise BadSchedule(f"once: {error}") from error
+
+
+def _zone(name: Any) -> str:
+    """The name, if there is such a zone."""
+    if not name:
+        return ""
+    from reactors.wall_clock import zone_of
+
+    try:
+        zone_of(str(name))
+    except ValueError as error:
+        raise BadSchedule(str(error)) from error
+    return str(name)
 
 
 def _splay(value: Any) -> tuple[float, float]:

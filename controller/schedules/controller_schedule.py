@@ -265,9 +265,10 @@ def _when(job: ScheduledJob) -> str:
         case Every(seconds=seconds):
             return f"every {seconds:g} s"
         case Cron(expression=expression):
-            return f"cron {expression}"
+            text = f"cron {expression}"
         case times:
-            return ", ".join(str(text) for text in times.texts)
+            text = ", ".join(str(one) for one in times.texts)
+    return f"{text} {job.zone}".rstrip()
 
 
 def _chance() -> float:

@@ -24,7 +24,7 @@ class ScheduledJobView(ApiStruct, frozen=True, kw_only=True):
     """Minions that call the function; empty: it is a runner."""
     tgt_type: str = ""
     when: str
-    """`every 3600 s`, `cron 0 4 * * *`, or the times as they are written."""
+    """`every 3600 s`, `cron 0 4 * * *`, or the times as they are written; then the time zone where one is named."""
     enabled: bool
     switch: SwitchView | None = None
     """Who enabled or disabled it; None: it is as its file says."""

@@ -17,7 +17,7 @@ import msgspec
 
 from minion.machine.durable_files import write_whole
 from minion.spool.schedule import DUE_FILE, SCHEDULE_FILE, UNREPORTED
-from reactors.scheduled_jobs import jobs_of
+from reactors.scheduled_jobs import SETTINGS, jobs_of
 from wire.messages import Call
 
 log = logging.getLogger(__name__)
@@ -104,7 +104,7 @@ class ScheduleTimer:
     def _follow(self, now: float) -> None:
         """Plan new and changed jobs; unchanged ones keep their time."""
         items = {**self._pillar_jobs, **self._own_jobs}
-        about = {key: items.get(key) for key in ("enabled", "splay", "skip_during_range")}
+        about = {key: items.get(key) for key in SETTINGS}
         same = {name for name, item in items.items() if self._items.get(name) == (item, about)}
         self._items = {name: (item, about) for name, item in items.items()}
         if not items:

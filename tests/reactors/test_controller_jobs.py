@@ -36,6 +36,10 @@ schedule:
         ("schedule:\n  a: {function: x.y, seconds: 5, cron: '* * * * *'}", "exclude each other"),
         ("schedule:\n  a: {function: x.y, cron: '99 * * * *'}", "c:2: schedule: a: cron"),
         ("schedule:\n  a:\n    function: x.y\n    secnds: 5", "c:4: schedule: a has no option 'secnds'; did you mean"),
+        (
+            "schedule:\n  a: {function: x.y, hours: 1, timezone: Nowhere}",
+            "c:2: schedule: a: timezone: there is no 'Nowhere'",
+        ),
         ("schedule:\n  a: 7", "c:2: schedule: a: a job is a mapping"),
     ],
 )

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from datetime import UTC, datetime
 
 import pytest
 
@@ -68,3 +69,38 @@ def test_an_interval_needs_neither_apscheduler_nor_asyncio():
     )
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert found.stdout.strip() == "[]"
+
+
+def cron_days(expression, count=4):
+    """Weekday and day of the next runs after Monday, 2026-11-23, as croniter has them, which Salt asks."""
+    found, now = [], datetime(2026, 11, 23, 12, tzinfo=UTC).timestamp()
+    for _ in range(count):
+        now = next_time(Cron(expression=expression, zone="UTC"), previous=0, now=now + 1, chance=0.0)
+        found.append(f"{datetime.fromtimestamp(now, UTC):%a %d %H:%M}")
+    return found
+
+
+@pytest.mark.parametrize(
+    ("expression", "wanted"),
+    [
+        ("0 4 * * 0", ["Sun 29 04:00", "Sun 06 04:00"]),
+        ("0 4 * * 7", ["Sun 29 04:00", "Sun 06 04:00"]),
+        ("0 4 * * 1-5", ["Tue 24 04:00", "Wed 25 04:00", "Thu 26 04:00", "Fri 27 04:00", "Mon 30 04:00"]),
+        ("0 4 * * 0-2", ["Tue 24 04:00", "Sun 29 04:00", "Mon 30 04:00", "Tue 01 04:00"]),
+        ("0 4 * * 5-7", ["Fri 27 04:00", "Sat 28 04:00", "Sun 29 04:00", "Fri 04 04:00"]),
+        ("0 4 * * mon,wed", ["Wed 25 04:00", "Mon 30 04:00"]),
+        ("0 4 * * SAT-SUN", ["Sat 28 04:00", "Sun 29 04:00", "Sat 05 04:00"]),
+        ("0 4 * * */2", ["Tue 24 04:00", "Thu 26 04:00", "Sat 28 04:00", "Sun 29 04:00"]),
+        ("0 4 1 * 5", ["Fri 27 04:00", "Tue 01 04:00", "Fri 04 04:00"]),
+        ("@weekly", ["Sun 29 00:00"]),
+        ("@hourly", ["Mon 23 13:00", "Mon 23 14:00"]),
+    ],
+)
+def test_days_are_those_of_crontab(expression, wanted):
+    assert cron_days(expression, len(wanted)) == wanted
+
+
+@pytest.mark.parametrize("expression", ["0 4 * * 8", "0 4 * * 5-1", "0 4 * * 1/0", "0 4 * * x", "0 4 * *", "@never"])
+def test_days_that_are_none_are_refused(expression):
+    with pytest.raises(BadSchedule, match="cron"):
+        parse_schedule({"cron": expression})

@@ -8,7 +8,7 @@ OWN = {
 }
 TREE = """
 schedule:
-  pinged: {function: test.arg, args: [tree], target: 'web*', hours: 1}
+  pinged: {function: test.arg, args: [tree], target: 'web*', hours: 1, timezone: Europe/Berlin}
 """
 
 

@@ -1,9 +1,10 @@
 """`saltern schedule list|run|enable|disable`, on a real controller and a minion of it, across a kill."""
 
 import json
+from datetime import UTC, datetime
 
 OWN = {
-    "nightly": {"function": "test.arg", "args": ["own"], "cron": "0 4 * * *"},
+    "nightly": {"function": "test.arg", "args": ["own"], "cron": "0 4 * * *", "timezone": "Asia/Tokyo"},
     "off": {"function": "test.arg", "args": ["off"], "hours": 1, "enabled": False},
     "often": {"function": "test.arg", "args": ["often"], "seconds": 1},
     "pinged": {"function": "test.ping", "target": "web*", "when": "2020-01-01T04:00:00"},
@@ -28,8 +29,8 @@ def test_jobs_of_the_controller(make_rig):
     rig.wait("the interval", lambda: asked_by(rig, "often"))
     assert [one["job"] for one in jobs(rig)["jobs"]] == sorted(OWN)
     nightly = job(rig, "nightly")
-    assert (nightly["when"], nightly["enabled"], nightly["last"]) == ("cron 0 4 * * *", True, None)
-    assert nightly["next"] > 0
+    assert (nightly["when"], nightly["enabled"], nightly["last"]) == ("cron 0 4 * * * Asia/Tokyo", True, None)
+    assert datetime.fromtimestamp(nightly["next"], UTC).strftime("%H:%M") == "19:00"
     assert nightly["place"].startswith(str(rig.config))
     assert "nightly" in rig.saltern("schedule", "list").stdout
 
