@@ -13,7 +13,7 @@ import msgspec
 from highstate.desired import Desired
 from highstate.types import Chunk
 
-_MOST_CHUNKS = 10_000
+_MOST_CHUNKS = 2_500
 """That are kept for other minions: those that are alike come one after the other."""
 _MOST_BYTES = 32 * 1024 * 1024
 """The same, as they are packed: how large one is, is up to a branch."""
