@@ -22,13 +22,12 @@ from controller.pull_requests.instructions import (
     ReleaseHolds,
     Say,
 )
+from controller.pull_requests.merge_steps import next_look
 from controller.store import HoldRecord
 from controller.store.pull_requests import AppliedHead, CommandRecord
 
-LOOK_SECONDS = 10.0
-"""Between two looks at runs that are waited for, in the first minutes."""
 LATER_SECONDS = 60.0
-"""After `FIRST_SECONDS`."""
+"""Between two looks at runs that are waited for, after `FIRST_SECONDS`."""
 FIRST_SECONDS = 300.0
 
 
@@ -70,8 +69,8 @@ def watch_steps(look: Look, now: float) -> Iterator[PullInstruction]:
     if applied is None or applied.released:
         return
     waits = look.applied is not None and not look.applied.complete
-    later = LOOK_SECONDS if now - applied.at < FIRST_SECONDS else LATER_SECONDS
-    yield LookAgainAt(now + later if waits or look.pull.state is not PullState.OPEN else max(applied.until, now) + 1)
+    later = next_look(applied.at, now) if now - applied.at < FIRST_SECONDS else now + LATER_SECONDS
+    yield LookAgainAt(later if waits or look.pull.state is not PullState.OPEN else max(applied.until, now) + 1)
 
 
 def _ending(look: Look, applied: AppliedHead) -> tuple[str, tuple[HoldRecord, ...]]:

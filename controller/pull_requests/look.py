@@ -103,7 +103,7 @@ class PullLook:
         self._report = await self._parts.records.report(self._record)
         await self._take_preview()
         if self._record.state == "merged" and not self._record.settled and not await self._is_due():
-            return self._parts.clock() + merge_steps.LOOK_SECONDS
+            return merge_steps.next_look(self._record.merged_at, self._parts.clock())
         pull = await self._ask()
         if pull is None:
             return None

@@ -17,8 +17,15 @@ SHOW_SECONDS = 300.0
 FINAL_SECONDS = 86_400.0
 """After a merge: until nothing more is waited for."""
 
+SOONEST_SECONDS = 1.0
+"""Until runs that are waited for are looked at again, at first: most end within seconds."""
 LOOK_SECONDS = 10.0
-"""After a merge: between two looks at the runs."""
+"""The same after a while."""
+
+
+def next_look(began: float, now: float) -> float:
+    """When to look again, in seconds since the epoch, at runs that began at `began`."""
+    return now + min(LOOK_SECONDS, max(SOONEST_SECONDS, (now - began) / 4))
 
 
 def merge_is_due(look: Look, now: float) -> bool:
@@ -64,4 +71,4 @@ def merge_steps(look: Look, rules: PullRules, now: float) -> Iterator[PullInstru
     if final:
         yield Record(replace(record, complete=True), (Say("completed", {"commit": outcome.commit}),))
     else:
-        yield LookAgainAt(now + LOOK_SECONDS)
+        yield LookAgainAt(next_look(record.merged_at, now))

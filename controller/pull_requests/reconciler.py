@@ -32,7 +32,7 @@ from reactors.bus import Bus
 
 log = structlog.get_logger("saltern.pulls")
 
-FIRST_SECONDS = 5.0
+FIRST_SECONDS = 1.0
 """Until a forge that cannot be reached is asked again; doubles."""
 LAST_SECONDS = 300.0
 REFUSED_SECONDS = 600.0

@@ -10,7 +10,7 @@ PROJECT = "org/states"
 class Scene:
     """A rig, a forge, and what people do with both."""
 
-    def __init__(self, make_rig, forge, *, hook=True, poll_interval=1, minions=None, **settings):
+    def __init__(self, make_rig, forge, *, hook=True, poll_interval=0.3, minions=None, **settings):
         self.forge = forge
         forge.model.project(PROJECT, max="write", ann="read", alice="write")
         entry = {

@@ -10,9 +10,8 @@ from pull_transcripts import NOW, A, B, C, Forge, report_of
 from controller.forges.client import PullState
 from controller.preview.live.head_documents import HeadDocuments
 from controller.pull_requests.apply_rules import chosen_minions
-from controller.pull_requests.apply_steps import LOOK_SECONDS
 from controller.pull_requests.instructions import PlaceHolds, PullRules, ReadyDocuments, ReleaseHolds
-from controller.pull_requests.merge_steps import merge_is_due
+from controller.pull_requests.merge_steps import SOONEST_SECONDS, merge_is_due
 from controller.reconcile.policy import PreviewPolicy
 from controller.schema.reports import ApplyOutcome, ChangeClass, MergeOutcome, MinionErrors, Violation
 
@@ -86,14 +85,14 @@ def test_applied_and_merged():
     assert forge.look() == [
         "hold db1 web1 web2 web3 for 3600 s",
         f"react {comment} done",
-        f"again in {LOOK_SECONDS:g} s",
+        f"again in {SOONEST_SECONDS:g} s",
     ]
     forge.waits = False
     assert forge.look() == ["again in 3601 s"]
     assert not forge.record.settled
     forge.change(state=PullState.MERGED, merge_commit=C)
     forge.outcome = MergeOutcome(commit=C, at=NOW)
-    assert forge.look() == ["say merged", f"again in {LOOK_SECONDS:g} s", f"again in {LOOK_SECONDS:g} s"]
+    assert forge.look() == ["say merged", f"again in {SOONEST_SECONDS:g} s", f"again in {SOONEST_SECONDS:g} s"]
     assert not forge.record.settled, "minions hold it until what is live has the merge"
     assert not merge_is_due(forge._look(), forge.now), "the forge is not asked for nothing"
     forge.reached = frozenset(["web1"])

@@ -1,6 +1,7 @@
 """Transcripts: what is decided for one pull request while the forge, previews and time go on."""
 
 import dataclasses
+import itertools
 
 import pytest
 from pull_transcripts import NOW, A, B, C, Forge, body_of
@@ -9,7 +10,7 @@ from controller.forges.client import PullState
 from controller.pull_requests.instructions import (
     PullRules,
 )
-from controller.pull_requests.merge_steps import FINAL_SECONDS, LOOK_SECONDS, SHOW_SECONDS
+from controller.pull_requests.merge_steps import FINAL_SECONDS, LOOK_SECONDS, SHOW_SECONDS, SOONEST_SECONDS, next_look
 from controller.schema.reports import MergeOutcome, MinionErrors, Violation
 
 CLEAN = "Nothing changes on 4 minions"
@@ -29,7 +30,7 @@ def test_open_push_merge():
     assert forge.look() == [f"check b success: {CLEAN}", "edit c1 report b 0"]
     forge.change(state=PullState.MERGED, merge_commit=C)
     forge.outcome = MergeOutcome(commit=C, at=NOW)
-    assert forge.look() == ["say merged", f"again in {LOOK_SECONDS:g} s"]
+    assert forge.look() == ["say merged", f"again in {SOONEST_SECONDS:g} s"]
     forge.outcome = MergeOutcome(commit=C, at=NOW, complete=True)
     assert forge.look() == ["edit c1 report b 0 merged 0", "say completed"]
     assert forge.look() == []
@@ -437,3 +438,12 @@ def life(forge, steps, then):
         forge.look()
         forge.finish()
     forge.look()
+
+
+def test_runs_are_looked_at_often_at_first():
+    looks = [100.0]
+    while looks[-1] < 200.0:
+        looks.append(next_look(100.0, looks[-1]))
+    assert [b - a for a, b in itertools.pairwise(looks)][:4] == [SOONEST_SECONDS] * 4
+    assert looks[-1] - looks[-2] == LOOK_SECONDS
+    assert len(looks) < 25
