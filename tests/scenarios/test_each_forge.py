@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 from effort import FULL
-from forges.all_forges import FAKES, NEEDS_ADMIN
+from forges.all_forges import FAKES
 from rig import PATIENCE, Rig
 
 TREE = Path(__file__).parent / "tree"
@@ -104,8 +104,7 @@ class AllForges:
         rig = self.rig
         for each in self.of.values():
             each.fake.__enter__()
-            level = "admin" if each.fake.kind in NEEDS_ADMIN else "write"
-            each.fake.model.project(each.project, alice="write", max="write", **{each.fake.model.robot: level})
+            each.fake.model.project(each.project, alice="write", max="write")
             each.make()
         own = {str(rig.remote): [{"name": "states"}, {"root": "states"}, {"base": "main"}]}
         remotes = [{str(each.folder / "remote.git"): [{"name": kind}]} for kind, each in self.of.items()]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from forges.all_forges import FAKES, NEEDS_ADMIN, access_lines
+from forges.all_forges import FAKES, access_lines
 
 from controller.cli.main import run as run_verb
 
@@ -13,8 +13,7 @@ from controller.cli.main import run as run_verb
 @pytest.fixture(params=FAKES)
 def fake(request):
     with FAKES[request.param]() as forge:
-        robot = {forge.model.robot: "admin"} if forge.kind in NEEDS_ADMIN else {}
-        forge.model.project("Org/states", alice="write", **robot)
+        forge.model.project("Org/states", alice="write")
         yield forge
 
 

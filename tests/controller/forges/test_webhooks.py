@@ -6,6 +6,7 @@ import hmac
 import json
 
 import pytest
+from forges.all_forges import CASES
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -60,30 +61,9 @@ def test_nothing_that_is_sent_breaks_the_check(headers):
     assert not webhooks.verify(b"a secret of some length", headers, BODY)
 
 
-PAYLOADS = {
-    "github": {"repository": {"full_name": "infra/states", "clone_url": "https://git.example.org/infra/states.git"}},
-    "gitlab": {"project": {"git_ssh_url": "git@git.example.org:infra/states.git", "name": "States"}},
-    "gitea": {"repository": {"ssh_url": "ssh://git@git.example.org:2222/infra/states.git"}},
-    "bitbucket cloud": {
-        "repository": {"full_name": "infra/states", "links": {"html": {"href": "https://git.example.org/infra/states"}}}
-    },
-    "bitbucket data center": {
-        "repository": {
-            "slug": "states",
-            "links": {"clone": [{"name": "ssh", "href": "ssh://git@git.example.org:7999/infra/states.git"}]},
-        }
-    },
-    "azure devops": {
-        "id": "03c164c2",
-        "eventType": "git.push",
-        "resource": {"repository": {"name": "states", "remoteUrl": "https://git.example.org/infra/states"}},
-    },
-}
-
-
-@pytest.mark.parametrize("forge", PAYLOADS)
+@pytest.mark.parametrize("forge", CASES)
 def test_each_forge_names_its_repository(forge):
-    found = webhooks.repositories(webhooks.payload_of(json.dumps(PAYLOADS[forge]).encode()))
+    found = webhooks.repositories(webhooks.payload_of(json.dumps(CASES[forge].push).encode()))
     assert "git.example.org/infra/states" in {canonical(name) for name in found}
 
 
@@ -118,8 +98,8 @@ def test_a_delivery_counts_once():
 
 def test_names_of_deliveries():
     assert webhooks.delivery_of({"idempotency-key": "1", "x-gitlab-event-uuid": "2"}, None) == "idempotency-key:1"
-    assert webhooks.delivery_of({}, PAYLOADS["azure devops"]) == "id:03c164c2"
-    assert webhooks.delivery_of({}, PAYLOADS["github"]) == ""
+    assert webhooks.delivery_of({}, CASES["azure-devops"].push) == "id:03c164c2"
+    assert webhooks.delivery_of({}, CASES["github"].push) == ""
 
 
 def test_pings():

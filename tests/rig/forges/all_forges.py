@@ -1,45 +1,28 @@
-"""Each kind of forge: its fake, and settings with access to it."""
+"""Each kind of forge: its fake, found by its file, and settings with access to it."""
 
 from __future__ import annotations
 
+import importlib
 import json
-from collections.abc import Callable
 from typing import Any
 
-from forges.azure_devops import FakeAzureDevOps
-from forges.bitbucket import FakeBitbucket
-from forges.bitbucket_datacenter import FakeBitbucketDataCenter
-from forges.gitea import FakeGitea
-from forges.github import FakeGitHub
-from forges.gitlab import FakeGitLab
+from forges.cases import FakeCase
 from forges.server import FakeForge
 
+from controller.forges.kind_names import KINDS
 from controller.forges.registry import forge_of
 from controller.forges.settings import ForgeSettings
 from options.convert import kinds_of
 
 
-def github() -> FakeForge:
-    return FakeGitHub()
+def _cases(kind: str) -> dict[str, FakeCase]:
+    found: dict[str, FakeCase] = importlib.import_module(f"forges.{kind.replace('-', '_')}").FAKES
+    return found
 
 
-def github_app() -> FakeForge:
-    return FakeGitHub(app=True)
-
-
-FAKES: dict[str, Callable[[], FakeForge]] = {
-    "github": github,
-    "github-app": github_app,
-    "gitea": FakeGitea,
-    "gitlab": FakeGitLab,
-    "bitbucket": FakeBitbucket,
-    "bitbucket-datacenter": FakeBitbucketDataCenter,
-    "azure-devops": FakeAzureDevOps,
-}
-
-
-NEEDS_ADMIN = ("gitea", "bitbucket")
-"""Forges that tell who may write to administrators alone."""
+CASES = {name: case for kind in KINDS for name, case in _cases(kind).items()}
+"""By the name of a kind, and of another way to have access to it."""
+FAKES = {name: case.make for name, case in CASES.items()}
 
 
 def settings_of(fake: FakeForge, **more: Any) -> ForgeSettings:

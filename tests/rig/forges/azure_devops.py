@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 from typing import Any
 
+from forges.cases import COMMENTS, STATUSES, FakeCase, Lacking, Published, without
 from forges.github import stamp
 from forges.model import Comment, Happened, Project, Pull
 from forges.server import FakeForge, Refused, Reply, Request
@@ -170,3 +171,24 @@ class FakeAzureDevOps(FakeForge):
             "commentType": "text",
             "isDeleted": comment.deleted,
         }
+
+
+FAKES = {
+    "azure-devops": FakeCase(
+        make=FakeAzureDevOps,
+        push={
+            "id": "03c164c2",
+            "eventType": "git.push",
+            "resource": {"repository": {"name": "states", "remoteUrl": "https://git.example.org/infra/states"}},
+        },
+        published=Published(
+            file="azure-git.json",
+            before="/{organization}",
+            undescribed="^GET /_apis/projects/",  # of another description than that of git
+        ),
+        lacking=(
+            Lacking(take=without("comments"), line=COMMENTS, remedy="Code: read & write"),
+            Lacking(take=without("statuses"), line=STATUSES, remedy="Code: status"),
+        ),
+    )
+}

@@ -7,6 +7,7 @@ import hmac
 from typing import Any
 from urllib.parse import urlencode, urlsplit
 
+from forges.cases import COMMENTS, WHO, FakeCase, Lacking, Published, as_a, without
 from forges.github import stamp
 from forges.model import Comment, Happened, Pull
 from forges.server import FakeForge, Refused, Reply, Request
@@ -22,6 +23,7 @@ class FakeBitbucket(FakeForge):
 
     prefix = "/2.0"
     kind = "bitbucket"
+    needs_admin = True
     has_reactions = False
     has_etags = False
     states = {  # noqa: RUF012
@@ -171,3 +173,28 @@ class FakeBitbucket(FakeForge):
             "updated_on": stamp(comment.updated),
             "deleted": comment.deleted,
         }
+
+
+FAKES = {
+    "bitbucket": FakeCase(
+        make=FakeBitbucket,
+        push={
+            "repository": {
+                "full_name": "infra/states",
+                "links": {"html": {"href": "https://git.example.org/infra/states"}},
+            }
+        },
+        published=Published(
+            file="bitbucket.json",
+            package="@coderabbitai/bitbucket@1.1.4",
+            member="package/dist/cloud/openapi/openapi-typescript.d.ts",
+            of_types=True,
+            parameters=("page", "pagelen", "sort", "q"),
+        ),
+        lacking=(
+            Lacking(take=as_a("write"), line=WHO, remedy="read:permission:bitbucket"),
+            Lacking(take=without("comments"), line=COMMENTS, remedy="write:pullrequest:bitbucket"),
+            Lacking(take=without("statuses"), line="set build statuses in", remedy="write:repository:bitbucket"),
+        ),
+    )
+}

@@ -6,6 +6,7 @@ import hashlib
 import hmac
 from typing import Any
 
+from forges.cases import COMMENTS, FakeCase, Lacking, Published, without
 from forges.model import Comment, Happened, Pull
 from forges.server import FakeForge, Refused, Reply, Request
 
@@ -180,3 +181,31 @@ class FakeBitbucketDataCenter(FakeForge):
 
 def _user(name: str) -> dict[str, Any]:
     return {"name": name, "slug": name, "displayName": name, "active": True, "type": "NORMAL"}
+
+
+FAKES = {
+    "bitbucket-datacenter": FakeCase(
+        make=FakeBitbucketDataCenter,
+        push={
+            "repository": {
+                "slug": "states",
+                "links": {"clone": [{"name": "ssh", "href": "ssh://git@git.example.org:7999/infra/states.git"}]},
+            }
+        },
+        published=Published(
+            file="bitbucket-datacenter.json",
+            package="@coderabbitai/bitbucket@1.1.4",
+            member="package/dist/server/openapi/openapi-typescript.d.ts",
+            of_types=True,
+            answers=False,
+            parameters=(
+                *("filter", "permission.1", "permission.1.projectKey", "permission.1.repositorySlug"),
+                *("limit", "start"),
+            ),
+        ),
+        lacking=(
+            Lacking(take=without("comments"), line=COMMENTS, remedy="Repository write"),
+            Lacking(take=without("statuses"), line="set build statuses in", remedy="Repository write"),
+        ),
+    )
+}

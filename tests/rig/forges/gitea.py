@@ -6,6 +6,7 @@ import hashlib
 import hmac
 from typing import Any
 
+from forges.cases import COMMENTS, STATUSES, WHO, FakeCase, Lacking, Published, as_a, without
 from forges.github import stamp
 from forges.model import Comment, Happened, Project, Pull
 from forges.server import FakeForge, Refused, Reply, Request
@@ -18,6 +19,7 @@ _ACTIONS = {"pushed": "synchronized", "retargeted": "edited", "merged": "closed"
 class FakeGitea(FakeForge):
     prefix = "/git/api/v1"
     kind = "gitea"
+    needs_admin = True
     states = {  # noqa: RUF012
         "pending": CheckState.RUNNING,
         "success": CheckState.SUCCESS,
@@ -166,3 +168,17 @@ class FakeGitea(FakeForge):
 
 def _user(name: str) -> dict[str, Any]:
     return {"id": 1, "login": name, "full_name": name}
+
+
+FAKES = {
+    "gitea": FakeCase(
+        make=FakeGitea,
+        push={"repository": {"ssh_url": "ssh://git@git.example.org:2222/infra/states.git"}},
+        published=Published(file="forgejo.json"),
+        lacking=(
+            Lacking(take=as_a("write"), line=WHO, remedy="an administrator of the repository"),
+            Lacking(take=without("comments"), line=COMMENTS, remedy="write:issue"),
+            Lacking(take=without("statuses"), line=STATUSES, remedy="write:repository"),
+        ),
+    )
+}

@@ -8,11 +8,13 @@ import hmac
 import json
 import time
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import padding, rsa
+from forges.cases import COMMENTS, STATUSES, WHO, FakeCase, Lacking, Published, as_a, without
 from forges.model import Check, Comment, ForgeModel, Happened, Project, Pull
 from forges.server import FakeForge, Refused, Reply, Request
 
@@ -405,3 +407,41 @@ def _body(request: Request) -> str:
 
 def _decoded(text: str) -> bytes:
     return base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
+
+
+def _without_permission(name: str, line: str, level: str) -> Lacking:
+    return Lacking(
+        take=lambda fake: fake.app_permissions.pop(name), line=line, remedy=f"{name}: none. Set it to {level}"
+    )
+
+
+PUBLISHED = Published(
+    file="github.json",
+    package="@octokit/openapi@23.0.2",
+    member="package/generated/api.github.com.json",
+    undescribed="^POST /api/graphql",  # it has a schema of its own
+)
+PUSH = {"repository": {"full_name": "infra/states", "clone_url": "https://git.example.org/infra/states.git"}}
+FAKES = {
+    "github": FakeCase(
+        make=FakeGitHub,
+        push=PUSH,
+        published=PUBLISHED,
+        lacking=(
+            Lacking(take=as_a("read"), line=WHO, remedy="a collaborator with the role Write"),
+            Lacking(take=without("comments"), line=COMMENTS, remedy="Pull requests: write"),
+            Lacking(take=without("statuses"), line=STATUSES, remedy="Commit statuses: write"),
+        ),
+    ),
+    "github-app": FakeCase(
+        make=partial(FakeGitHub, app=True),
+        push=PUSH,
+        published=PUBLISHED,
+        lacking=(
+            _without_permission("metadata", "read the collaborators", "read"),
+            _without_permission("contents", "read commits", "read"),
+            _without_permission("pull_requests", "write pull requests", "write"),
+            _without_permission("checks", "write checks", "write"),
+        ),
+    ),
+}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from forges.cases import COMMENTS, STATUSES, FakeCase, Lacking, Published, as_a
 from forges.github import stamp
 from forges.model import Comment, Happened, Pull
 from forges.server import FakeForge, Refused, Reply, Request
@@ -26,6 +27,7 @@ _ACTIONS = {
 class FakeGitLab(FakeForge):
     prefix = "/api/v4"
     kind = "gitlab"
+    tells_scopes = True
     states = {  # noqa: RUF012
         "running": CheckState.RUNNING,
         "success": CheckState.SUCCESS,
@@ -193,3 +195,29 @@ class FakeGitLab(FakeForge):
             "system": False,
             "noteable_type": "MergeRequest",
         }
+
+
+FAKES = {
+    "gitlab": FakeCase(
+        make=FakeGitLab,
+        push={"project": {"git_ssh_url": "git@git.example.org:infra/states.git", "name": "States"}},
+        published=Published(
+            file="gitlab.json",
+            before="/api/v4",
+            answers=False,
+            undescribed="^GET /user$|/notes(/[0-9]+)?$",  # later versions describe notes
+        ),
+        lacking=(
+            Lacking(
+                take=lambda fake: setattr(fake, "scopes", ["read_api"]),
+                line=COMMENTS,
+                remedy="has the scopes read_api, and needs api",
+            ),
+            Lacking(
+                take=as_a("read"),
+                line=STATUSES,
+                remedy="the role of the token is 20, and Developer (30) is needed",
+            ),
+        ),
+    )
+}

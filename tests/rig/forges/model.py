@@ -104,6 +104,8 @@ class ForgeModel:
     def __init__(self, robot: str = "saltern[bot]") -> None:
         self.robot = robot
         """Whose token the controller has."""
+        self.robot_level = "write"
+        """What it may do in projects made from now on."""
         self.projects: dict[str, Project] = {}
         self.lock = threading.RLock()
         self.listeners: list[Callable[[Happened], None]] = []
@@ -122,7 +124,7 @@ class ForgeModel:
         """Make a project with a branch main and people."""
         with self.lock:
             made = Project(name=name, branches=branches or {"main": new_commit()}, permissions=dict(permissions))
-            made.permissions.setdefault(self.robot, "write")
+            made.permissions.setdefault(self.robot, self.robot_level)
             self.projects[name] = made
             return made
 

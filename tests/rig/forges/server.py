@@ -82,11 +82,17 @@ class FakeForge:
     has_etags = True
     has_marks = True
     """Whether it says when a pull request changed last."""
+    needs_admin = False
+    """Whether it tells who may write to administrators alone."""
+    tells_scopes = False
+    """Whether it tells the scopes of a token whatever that may see."""
     of_readers = Permission.READ
     """What it tells of people who may read."""
 
     def __init__(self, model: ForgeModel | None = None) -> None:
         self.model = model or ForgeModel()
+        if self.needs_admin:
+            self.model.robot_level = "admin"
         self.token = "token-" + uuid.uuid4().hex
         self.faults: list[Fault] = []
         self.requests: list[Request] = []

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import pytest
-from forges.all_forges import FAKES, NEEDS_ADMIN, settings_of
+from forges.all_forges import FAKES, settings_of
 
 from controller.forges.api import http
 from controller.forges.clients import client_of
@@ -14,8 +14,7 @@ PROJECT = "Org/states"
 def fake(request):
     """A forge with a project, in which alice may write and mallory may not."""
     with FAKES[request.param]() as forge:
-        robot = {forge.model.robot: "admin"} if forge.kind in NEEDS_ADMIN else {}
-        forge.model.project(PROJECT, alice="write", root="admin", reader="read", **robot)
+        forge.model.project(PROJECT, alice="write", root="admin", reader="read")
         yield forge
 
 

@@ -3,55 +3,15 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 import pytest
 from forge_descriptions import described
-from forges.all_forges import FAKES, NEEDS_ADMIN
+from forges.all_forges import CASES
 from forges.server import Reply
 
 from controller.forges.client import Annotation, CheckState, ForgeCheck, Permission, Reaction
 
 PROJECT = "Org/states"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Published:
-    """A description, and where it does not say all."""
-
-    file: str
-    """As it was fetched."""
-    before: str = ""
-    """What its paths begin with and stands in the address of the API."""
-    answers: bool = True
-    """Whether answers are held against it, too; those of GitLab and Data Center are described wrongly and in part."""
-    undescribed: str = "(?!)"
-    """Regular expression for `METHOD /path` of requests that it has not."""
-    parameters: tuple[str, ...] = ()
-    """Of queries, which the forge describes in words."""
-
-
-OF_PAGES = ("page", "pagelen", "sort", "q")
-OF_USERS = ("filter", "permission.1", "permission.1.projectKey", "permission.1.repositorySlug", "limit", "start")
-GITHUB = Published(file="github.json", undescribed="^POST /api/graphql")  # it has a schema of its own
-PUBLISHED = {
-    "github": GITHUB,
-    "github-app": GITHUB,
-    "gitea": Published(file="forgejo.json"),
-    "gitlab": Published(
-        file="gitlab.json",
-        before="/api/v4",
-        answers=False,
-        undescribed="^GET /user$|/notes(/[0-9]+)?$",  # later versions describe notes
-    ),
-    "bitbucket": Published(file="bitbucket.json", parameters=OF_PAGES),
-    "bitbucket-datacenter": Published(file="bitbucket-datacenter.json", answers=False, parameters=OF_USERS),
-    "azure-devops": Published(
-        file="azure-git.json",
-        before="/{organization}",
-        undescribed="^GET /_apis/projects/",  # of another description than that of git
-    ),
-}
 
 
 async def whole_use(fake, client):
@@ -90,16 +50,15 @@ def unwrapped(reply):
     return Reply(status=reply.status, value=reply.value["value"]) if is_list else reply
 
 
-@pytest.mark.parametrize("name", FAKES)
+@pytest.mark.parametrize("name", CASES)
 async def test_requests_and_answers_are_as_described(name, connect):
     pytest.importorskip("jsonschema")
     from forges.descriptions import Description
 
-    published = PUBLISHED[name]
+    published = CASES[name].published
     description = Description(described(published.file), published.before)
-    with FAKES[name]() as fake:
-        robot = {fake.model.robot: "admin"} if fake.kind in NEEDS_ADMIN else {}
-        fake.model.project(PROJECT, alice="write", **robot)
+    with CASES[name].make() as fake:
+        fake.model.project(PROJECT, alice="write")
         await whole_use(fake, connect(fake))
     assert len(fake.answers) > 15
     problems = [

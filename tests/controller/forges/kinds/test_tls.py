@@ -13,7 +13,7 @@ import threading
 
 import pytest
 import trustme
-from forges.all_forges import FAKES, NEEDS_ADMIN
+from forges.all_forges import FAKES
 from forges.github import FakeGitHub
 from forges.server import Reply
 
@@ -56,8 +56,7 @@ def make_hub():
         fake.behind_tls(context)
         fake.__enter__()
         made.append(fake)
-        robot = {fake.model.robot: "admin"} if fake.kind in NEEDS_ADMIN else {}
-        fake.model.project(PROJECT, alice="write", **robot)
+        fake.model.project(PROJECT, alice="write")
         fake.model.open(PROJECT)
         return fake
 
