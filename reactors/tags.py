@@ -27,7 +27,7 @@ RESERVED = ("salt/", "saltern/")
 _RESERVED_WHOLE = frozenset({MINION_START, "key", "salt", "saltern", "new_job", "_salt_error"})
 """Tags that Salt's master gives a meaning without a slash."""
 
-Act: TypeAlias = Literal["pend", "accept", "reject", "denied"]
+Act: TypeAlias = Literal["pend", "accept", "reject", "denied", "full"]
 _ACTS: Mapping[str, Act] = {"pending": "pend", "accepted": "accept", "rejected": "reject"}
 
 

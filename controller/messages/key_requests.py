@@ -7,6 +7,7 @@ Called by `MessageHandlers` with requests of peers whose key nobody has accepted
 from __future__ import annotations
 
 import contextlib
+import math
 from dataclasses import dataclass
 from functools import partial
 
@@ -18,13 +19,17 @@ from controller.messages.replies import Replies
 from controller.sessions.sessions import KeyRegistry
 from controller.store import KeyStatus, KeyUnknown
 from reactors import tags
+from wire.keys import fingerprint
 from wire.messages import PROTOCOL, KeyRequest, KeyState, Refused
 from wire.server.types import Identity, Incoming
 
 log = structlog.get_logger("saltern.messages")
 
+TOLD_SECONDS = 10.0
+"""Between two that tell of keys for which there was no room."""
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+
+@dataclass(slots=True, kw_only=True)
 class KeyRequests:
     """Answers requests of keys."""
 
@@ -33,6 +38,8 @@ class KeyRequests:
     keyring: KeyRegistry
     builds: BuildReconciler
     auto_accept: bool
+    _full_told: float = -math.inf
+    """When it was told last that there is no room for a key; strangers choose how often there is none."""
 
     def handle(self, incoming: Incoming, message: KeyRequest) -> None:
         """Say how the key stands; a new one is written down."""
@@ -44,6 +51,7 @@ class KeyRequests:
             return
         now, known = self.context.clock(), self.keyring.identity(key)
         if known is None and not self._make_room(key, incoming.address, now):
+            self._tell_full(key, message.id, now)
             return
         if known is None or (known.state == "pending" and self.auto_accept):
             state = self._take_key(key, message.id, known, now)
@@ -65,6 +73,13 @@ class KeyRequests:
             log.warning("pending key made room for another", public_key=victim)
             self.keyring.remove(victim)
         return True
+
+    def _tell_full(self, key: str, minion_id: str, now: float) -> None:
+        """Say that there is no room for a key, now and then; Salt says `full` where its `max_minions` is reached."""
+        if now - self._full_told >= TOLD_SECONDS:
+            self._full_told = now
+            log.warning("too many keys wait for acceptance; a request was refused", minion=minion_id)
+            self.context.bus.publish(*tags.auth(minion_id, "full", fingerprint(key)))
 
     def _take_key(self, key: str, minion_id: str, known: Identity | None, now: float) -> KeyStatus:
         """Write down a key that is new, or that may be accepted by itself."""

@@ -10,6 +10,7 @@ from typing import Any, TypeAlias, get_args
 
 import structlog
 
+from controller.jobs.batch_events import BatchEvents
 from controller.jobs.jobs import DEADLINE, Jobs
 from controller.jobs.targets import Targets
 from controller.schema.errors import ServiceError
@@ -139,10 +140,28 @@ class ReactionActions:
 
     async def _in_batches(self, minions: Sequence[str], size: int, question: CallQuestion, cause: int) -> None:
         """Have so many minions at a time call a function; the next begin when these have answered, or time is up."""
-        for first in range(0, len(minions), size):
-            asked = self.jobs.start(minions[first : first + size], question, user=USER, cause=cause)
-            async for _ in self.jobs.gather(asked, question.timeout or DEADLINE):
-                pass
+        jobs, job = self.jobs, self.jobs.ids.next()
+        told = BatchEvents(
+            bus=jobs.bus,
+            clock=jobs.clock,
+            jid=job,
+            question=question,
+            user=USER,
+            minions=minions,
+            size=size,
+            cause=cause,
+        )
+        told.new()
+        try:
+            for first in range(0, len(minions), size):
+                group = minions[first : first + size]
+                told.begin(group)
+                asked = jobs.start(group, question, user=USER, cause=cause, job=job)
+                async for minion, _, result in jobs.gather(asked, question.timeout or DEADLINE):
+                    told.returned(minion, answered=result is not None)
+            told.complete()
+        finally:
+            told.halted("stop")
 
 
 def _target_of(call: ReactionCall) -> TargetExpression:

@@ -8,6 +8,7 @@ import random
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from controller.jobs.batch_events import BatchEvents
 from controller.jobs.jobs import returned
 from controller.jobs.state_calls import STOPPED
 from controller.orchestration.steps.step import StepContext, StepFailed
@@ -56,6 +57,7 @@ async def ask(
         The id of the job, and the returns by minion; of those that did not answer, too. No minion: an empty mapping.
     """
     asked = step.record.asked
+    goes_on = asked is not None
     if asked is None:
         minions = await _select(step, tgt, tgt_type, subset)
         asked = {"job": step.runners.ids.next(), "minions": minions}
@@ -64,14 +66,54 @@ async def ask(
     question = CallQuestion(
         target=target_of(tgt, tgt_type), fun=fun, args=tuple(args), kwargs=dict(kwargs), timeout=0.0
     )
-    found: dict[str, CallReturn] = {}
-    for group in _groups(minions, batch):
-        found |= await _ask_group(step, group, question, job, min(timeout or math.inf, step.limits.step_seconds))
-        if failhard and not all(one.ok for one in found.values()):
-            break
-        if len(group) < len(minions):
-            step.tell(f"{len(found)} of {len(minions)} minions returned")
+    wait = min(timeout or math.inf, step.limits.step_seconds)
+    groups = _groups(minions, batch)
+    if batch in (None, "", 0) or not groups:
+        found = await _ask_group(step, minions, question, job, wait) if minions else {}
+    else:
+        found = await _ask_batches(step, groups, question, job, wait, failhard=failhard, goes_on=goes_on)
     return job, dict(sorted(found.items()))
+
+
+async def _ask_batches(
+    step: StepContext,
+    groups: Sequence[Sequence[str]],
+    question: CallQuestion,
+    job: str,
+    timeout: float,
+    *,
+    failhard: bool,
+    goes_on: bool,
+) -> dict[str, CallReturn]:
+    """Ask one group after the other. `goes_on`: an earlier controller has begun, and said so."""
+    ports, minions = step.call.ports, [minion for group in groups for minion in group]
+    told = BatchEvents(
+        bus=ports.bus,
+        clock=ports.clock,
+        jid=job,
+        question=question,
+        user=step.call.user,
+        minions=minions,
+        size=len(groups[0]),
+        cause=step.call.cause,
+    )
+    if not goes_on:
+        told.new()
+    found: dict[str, CallReturn] = {}
+    try:
+        for group in groups:
+            told.begin(group)
+            found |= await _ask_group(step, group, question, job, timeout)
+            for minion in group:
+                told.returned(minion, answered=found[minion].answered)
+            if failhard and not all(one.ok for one in found.values()):
+                told.halted("failhard")
+                break
+            step.tell(f"{len(found)} of {len(minions)} minions returned")
+        told.complete()
+    finally:
+        told.halted("stop")
+    return found
 
 
 async def _select(step: StepContext, tgt: Any, tgt_type: str, subset: int | None) -> list[str]:
