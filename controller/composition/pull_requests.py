@@ -97,7 +97,7 @@ def compose_pull_requests(
             report_bytes=limits.report_bytes,
         ),
         previews=queue,
-        outcomes=Outcomes(shared.resources.store, partial(_contains, source)),
+        outcomes=Outcomes(shared.resources.store, partial(_contains, source), limits),
         secret=_secret(shared),
         clock=shared.clock,
         predicted=metrics.predicted,

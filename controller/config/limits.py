@@ -94,6 +94,10 @@ class PullRequestLimits:
     """Seconds that a look at one pull request may take; then it begins again later."""
     again_seconds: LimitSeconds = 600.0
     """Seconds between two previews of one pull request whose base moves; a push to its head does not wait for it."""
+    merged_together: LimitCount = 10
+    """Pull requests merged together with one of which is told what they foretold."""
+    merged_candidates: LimitCount = 50
+    """Those of which git is asked whether they were merged together with one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

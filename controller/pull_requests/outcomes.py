@@ -15,6 +15,7 @@ from typing import Any
 from cachetools import LRUCache
 from msgspec.structs import replace
 
+from controller.config.limits import PullRequestLimits
 from controller.pull_requests.records import kept_report
 from controller.schema.reports import ApplyOutcome, ChangeClass, ClassOutcome, MergeOutcome, PreviewReport
 from controller.store import RevisionRecord, RunRecord, StatusRow, Store
@@ -26,10 +27,6 @@ _MOST_REVISIONS = 200
 _MOST_VERDICTS = 10_000
 _MOST_NAMED = 3
 _LONGEST_KEY = 120
-_MOST_TOGETHER = 10
-"""Pull requests merged together with one, whose reports are read."""
-_MOST_ASKED = 50
-"""Pull requests of which git is asked whether they were merged together with one."""
 _TOGETHER_SECONDS = 86_400.0
 """Between the times at which two merges of one push were seen, at most."""
 
@@ -68,10 +65,12 @@ class Outcomes:
     Args:
         store: with revisions and runs.
         contains: asks git about histories.
+        limits: of what is looked at.
     """
 
     store: Store
     contains: Contains
+    limits: PullRequestLimits = field(default_factory=PullRequestLimits)
     _verdicts: LRUCache[tuple[object, ...], Verdict] = field(default_factory=lambda: LRUCache(_MOST_VERDICTS))
     """By run, revision and what was foretold by whom, so that a result is read once."""
 
@@ -179,9 +178,13 @@ class Outcomes:
             return ()
         before = newest[older[0] + 1]
         found: list[MergedWith] = []
-        for other in _candidates(record, self.store.pull_requests.all())[:_MOST_ASKED]:
+        for other in _candidates(record, self.store.pull_requests.all())[: self.limits.merged_candidates]:
             commit = other.merge_commit or other.head
-            if len(found) == _MOST_TOGETHER or not self._has(revision, commit) or self._has(before, commit):
+            if (
+                len(found) == self.limits.merged_together
+                or not self._has(revision, commit)
+                or self._has(before, commit)
+            ):
                 continue
             report = kept_report(self.store, other)
             if report is not None and report.head == other.head:

@@ -2,7 +2,9 @@
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
+from controller.config.limits import PullRequestLimits
 from controller.pull_requests.outcomes import MergedWith, Outcomes, predictions, verdict_of
 from controller.schema.reports import ChangeClass, PreviewReport, ResourceChange
 from controller.store import RevisionRecord, RunRecord, Store
@@ -158,3 +160,30 @@ def test_two_merged_together(tmp_path, seen, before):
             assert theirs.classes[0].differs == {"a": "tidy (cron.present)"}
             assert theirs.classes[0].others["a"].startswith("motd (file.managed) foretold by pull request 7; ")
             assert predictions(theirs) == (0, 1)
+
+
+@pytest.mark.parametrize(("together", "candidates", "told"), [(2, 2, "ab"), (1, 2, "a"), (2, 1, "a")])
+def test_how_many_merged_together_are_looked_at_has_a_bound(tmp_path, together, candidates, told):
+    """The nearest in time first."""
+    second = "9" * 40
+    limits = PullRequestLimits(merged_together=together, merged_candidates=candidates)
+    own, near = of_both((KEY,), (NGINX,))
+    far = of_both((KEY,), (USER,))[1]
+    with Store(f"sqlite:///{tmp_path}/store.sqlite") as store:
+        outcomes = Outcomes(store, lambda commit, asked: (commit, asked) == (COMMIT, second), limits)
+        merged = [
+            pull(7, COMMIT),
+            pull(9, second, head="b" * 40),
+            replace(pull(11, second, head="b" * 40), merged_at=9.0),
+        ]
+        for record, report in zip(merged, (own, near, far), strict=True):
+            store.pull_requests.put(record, 1.0)
+            store.pull_requests.put_report("hub", "org/states", record.number, msgspec.json.encode(report))
+        store.revisions.add(revision("00000000", "0" * 40, 5.0))
+        store.revisions.add(revision("cccccccc", COMMIT, 12.0))
+        made = run("a", "", "digest of cccccccc")
+        store.runs.create(made)
+        states = {key: {"result": True, "changes": {"new": 1}} for key in (KEY, NGINX, USER)}
+        store.runs.finish(made.run_id, "changed", finished=21.0, result={"states": states})
+        others = outcomes.outcome(own, merged[0], 22.0).classes[0].others["a"]
+        assert ("pull request 9" in others, "pull request 11" in others) == ("a" in told, "b" in told)
