@@ -88,6 +88,21 @@ def of_file(
     )
 
 
+def of_content(arguments: Arguments, *, plain: bool = True, keeps: bool = False, gathers: bool = False) -> Kind:
+    """A kind that determines the content of its own file. `arguments`: beside the name."""
+    named = _after("path", arguments)
+    return of_file("managed", named, makes_file=True, plain=plain, keeps=keeps, gathers=gathers)
+
+
+def of_edit(fun: str, arguments: Arguments, *, plain: bool = True) -> Kind:
+    """A kind that edits another one's file. `arguments`: beside the name."""
+    return of_file(fun, _after("other_path", arguments), edits=True, plain=plain)
+
+
+def _after(path: str, arguments: Arguments) -> Arguments:
+    return lambda block: [f"name: {getattr(block, path)}", *arguments(block)]
+
+
 def of_command(arguments: Arguments, *, plain: bool = True, fun: str = "run") -> Kind:
     """A kind of `cmd` states."""
     return Kind(module="cmd", fun=fun, arguments=arguments, plain=plain)

@@ -3,48 +3,28 @@
 from __future__ import annotations
 
 from tools.predictions import more_kinds
-from tools.predictions.blocks import ROOT, Block, Kind, of_command, of_file, of_machine, of_test
+from tools.predictions.blocks import ROOT, Block, Kind, of_command, of_content, of_edit, of_file, of_machine, of_test
 from tools.predictions.options import OPTIONS
 
 _CONTENTS: dict[str, Kind] = {
-    "contents": of_file(
-        "managed",
+    "contents": of_content(
         lambda b: [
-            f"name: {b.path}",
             f"contents: \"line {b.number}\\nvalue {{{{ pillar['n{b.file}'] }}}}\\non {{{{ grains['id'] }}}}\\n\"",
             f"mode: '06{b.number % 5}0'",
-        ],
-        makes_file=True,
+        ]
     ),
-    "source": of_file(
-        "managed",
-        lambda b: [f"name: {b.path}", f"source: salt://files/{b.file}.txt", "makedirs: True"],
-        makes_file=True,
-    ),
-    "template": of_file(
-        "managed",
-        lambda b: [f"name: {b.path}", f"source: salt://files/{b.file}.j2", "template: jinja"],
-        makes_file=True,
-    ),
-    "context": of_file(
-        "managed",
+    "source": of_content(lambda b: [f"source: salt://files/{b.file}.txt", "makedirs: True"]),
+    "template": of_content(lambda b: [f"source: salt://files/{b.file}.j2", "template: jinja"]),
+    "context": of_content(
         lambda b: [
-            f"name: {b.path}",
             f"source: salt://files/context{b.file}.j2",
             "template: jinja",
             "defaults: {drawn: 0, kept: same}",
             f"context: {{drawn: {b.number}}}",
-        ],
-        makes_file=True,
+        ]
     ),
-    "pillar-text": of_file(
-        "managed", lambda b: [f"name: {b.path}", f"contents_pillar: texts:t{b.file}"], makes_file=True
-    ),
-    "mapped": of_file(
-        "managed",
-        lambda b: [f"name: {b.path}", f"contents: 'port {{{{ map.port }}}} of {{{{ map.base }}}} {b.number}'"],
-        makes_file=True,
-    ),
+    "pillar-text": of_content(lambda b: [f"contents_pillar: texts:t{b.file}"]),
+    "mapped": of_content(lambda b: [f"contents: 'port {{{{ map.port }}}} of {{{{ map.base }}}} {b.number}'"]),
     "names": of_file("managed", lambda b: [f"names: ['{b.path}-one', '{b.path}-two']", f"contents: named {b.number}"]),
     "deep": of_file(
         "managed",
@@ -55,17 +35,8 @@ _CONTENTS: dict[str, Kind] = {
         lambda b: [f"name: {ROOT}/dir{b.number % 7}/{b.id}", f"contents: in a folder {b.number}"],
         plain=False,
     ),
-    "kept": of_file(
-        "managed",
-        lambda b: [f"name: {b.path}", f'contents: "line {b.number}\\ncommentable\\n"', "replace: False"],
-        makes_file=True,
-        keeps=True,
-    ),
-    "unless": of_file(
-        "managed",
-        lambda b: [f"name: {b.path}", f"contents: unless {b.number}", f"unless: test -e {b.other_path}"],
-        makes_file=True,
-    ),
+    "kept": of_content(lambda b: [f'contents: "line {b.number}\\ncommentable\\n"', "replace: False"], keeps=True),
+    "unless": of_content(lambda b: [f"contents: unless {b.number}", f"unless: test -e {b.other_path}"]),
     "gather": of_file(
         "managed",
         lambda b: [f"name: {b.path}", f"source: salt://files/gather{b.file}.j2", "template: jinja"],
@@ -85,64 +56,37 @@ _CONTENTS: dict[str, Kind] = {
         lambda b: [f"name: {b.path}", f"contents: __slot__:salt:grains.get(id) ~ {b.number}"],
         plain=False,
     ),
-    "live": of_file(
-        "managed",
-        lambda b: [
-            f"name: {b.path}",
-            f"contents: \"{{{{ salt['file.file_exists'](grains['root'] ~ '/{b.other}') }}}} {b.number}\"",
-        ],
-        makes_file=True,
+    "live": of_content(
+        lambda b: [f"contents: \"{{{{ salt['file.file_exists'](grains['root'] ~ '/{b.other}') }}}} {b.number}\""],
         plain=False,
     ),
-    "live-template": of_file(
-        "managed",
-        lambda b: [f"name: {b.path}", f"source: salt://files/live{b.file}.j2", "template: jinja"],
-        makes_file=True,
-        plain=False,
-    ),
-    "check": of_file(
-        "managed",
-        lambda b: [f"name: {b.path}", f"contents: checked {b.number}", f"check_cmd: 'test {b.number % 3} -lt 2 ||'"],
-        makes_file=True,
-        plain=False,
+    "live-template": of_content(lambda b: [f"source: salt://files/live{b.file}.j2", "template: jinja"], plain=False),
+    "check": of_content(
+        lambda b: [f"contents: checked {b.number}", f"check_cmd: 'test {b.number % 3} -lt 2 ||'"], plain=False
     ),
 }
 
 _EDITS: dict[str, Kind] = {
-    "append": of_file("append", lambda b: [f"name: {b.other_path}", f"text: appended {b.number}"], edits=True),
+    "append": of_edit("append", lambda b: [f"text: appended {b.number}"]),
     "prepend": of_file(
         "prepend",
         lambda b: [f"name: {b.path}", f"text: first {b.number}", "makedirs: True"],
         makes_file=True,
         keeps=True,
     ),
-    "replace": of_file(
-        "replace",
-        lambda b: [f"name: {b.other_path}", "pattern: 'line [0-9]+'", f"repl: line {b.number}", "backup: False"],
-        edits=True,
-    ),
-    "block": of_file(
+    "replace": of_edit("replace", lambda b: ["pattern: 'line [0-9]+'", f"repl: line {b.number}", "backup: False"]),
+    "block": of_edit(
         "blockreplace",
         lambda b: [
-            f"name: {b.other_path}",
             f"content: block {b.number}",
             "append_if_not_found: True",
             f"marker_start: '# {b.id} start'",
             f"marker_end: '# {b.id} end'",
             "backup: False",
         ],
-        edits=True,
     ),
-    "line": of_file(
-        "line",
-        lambda b: [f"name: {b.other_path}", f"content: lined {b.number}", "mode: insert", "location: end"],
-        edits=True,
-    ),
-    "comment": of_file(
-        "comment",
-        lambda b: [f"name: {b.other_path}", "regex: ^commentable", "ignore_missing: True", "backup: False"],
-        edits=True,
-    ),
+    "line": of_edit("line", lambda b: [f"content: lined {b.number}", "mode: insert", "location: end"]),
+    "comment": of_edit("comment", lambda b: ["regex: ^commentable", "ignore_missing: True", "backup: False"]),
     "keyvalue": of_file(
         "keyvalue",
         lambda b: [f"name: {b.path}", f"key_values: {{key: '{b.number}'}}", "append_if_not_found: True"],
@@ -270,11 +214,7 @@ _MACHINE: dict[str, Kind] = {
     "running": of_machine("service", "running", "name: alpha"),
     "reloading": of_machine("service", "running", "name: beta", "reload: True"),
     "dead": of_machine("service", "dead", "name: gamma"),
-    "owned": of_file(
-        "managed",
-        lambda b: [f"name: {b.path}", f"contents: owned {b.number}", f"user: {('root', 'daemon')[b.number % 2]}"],
-        makes_file=True,
-    ),
+    "owned": of_content(lambda b: [f"contents: owned {b.number}", f"user: {('root', 'daemon')[b.number % 2]}"]),
 }
 
 KINDS: dict[str, Kind] = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 
-from tools.predictions.blocks import ROOT, Block, Kind, of_command, of_file, of_machine, of_test
+from tools.predictions.blocks import ROOT, Block, Kind, of_command, of_content, of_edit, of_file, of_machine, of_test
 
 _KEY = "AAAAC3NzaC1lZDI1NTE5AAAAIDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDEy"
 
@@ -14,48 +14,19 @@ def _encoded(block: Block) -> str:
 
 
 CONTENTS: dict[str, Kind] = {
-    "source-list": of_file(
-        "managed",
-        lambda b: [
-            f"name: {b.path}",
-            "source:",
-            f"  - salt://files/none{b.number}.txt",
-            f"  - salt://files/{b.file}.txt",
-        ],
-        makes_file=True,
+    "source-list": of_content(
+        lambda b: ["source:", f"  - salt://files/none{b.number}.txt", f"  - salt://files/{b.file}.txt"]
     ),
     "binary": of_file("managed", lambda b: [f"name: {b.path}", f"source: salt://files/{b.file}.bin", "mode: '0640'"]),
-    "of-grains": of_file(
-        "managed",
-        lambda b: [f"name: {b.path}", "contents_grains: role", f"mode: '07{b.number % 5}0'"],
-        makes_file=True,
+    "of-grains": of_content(lambda b: ["contents_grains: role", f"mode: '07{b.number % 5}0'"]),
+    "pillar-extra": of_content(
+        lambda b: [f"contents: \"{{{{ salt['pillar.get']('extra:k{b.number % 5}', 'nothing') }}}} {b.number}\""]
     ),
-    "pillar-extra": of_file(
-        "managed",
-        lambda b: [
-            f"name: {b.path}",
-            f"contents: \"{{{{ salt['pillar.get']('extra:k{b.number % 5}', 'nothing') }}}} {b.number}\"",
-        ],
-        makes_file=True,
+    "pillar-if": of_content(
+        lambda b: [f"contents: {{% if pillar['n{b.file}'] is odd %}}odd{{% else %}}even{{% endif %}} {b.number}"]
     ),
-    "pillar-if": of_file(
-        "managed",
-        lambda b: [
-            f"name: {b.path}",
-            f"contents: {{% if pillar['n{b.file}'] is odd %}}odd{{% else %}}even{{% endif %}} {b.number}",
-        ],
-        makes_file=True,
-    ),
-    "not-shown": of_file(
-        "managed",
-        lambda b: [f"name: {b.path}", f"contents: not shown {b.number}", "show_changes: False"],
-        makes_file=True,
-    ),
-    "of-a-list": of_file(
-        "managed",
-        lambda b: [f"name: {b.path}", f"contents: ['one', 'two {b.number}']", "contents_newline: False"],
-        makes_file=True,
-    ),
+    "not-shown": of_content(lambda b: [f"contents: not shown {b.number}", "show_changes: False"]),
+    "of-a-list": of_content(lambda b: [f"contents: ['one', 'two {b.number}']", "contents_newline: False"]),
     "no-source": of_file(
         "managed",
         lambda b: [f"name: {b.path}", f"source: salt://files/{('none', b.file)[b.number % 2]}.txt"],
@@ -78,26 +49,19 @@ EDITS: dict[str, Kind] = {
         lambda b: [f"name: {b.other_path}", "regex: commentable", "backup: False"],
         plain=False,
     ),
-    "replace-append": of_file(
+    "replace-append": of_edit(
         "replace",
         lambda b: [
-            f"name: {b.other_path}",
             f"pattern: '^{b.id}=.*'",
             f"repl: '{b.id}={b.number}'",
             "append_if_not_found: True",
             "backup: False",
         ],
-        edits=True,
     ),
-    "line-ensured": of_file(
-        "line",
-        lambda b: [f"name: {b.other_path}", f"content: ensured {b.number}", "mode: ensure", "after: ^commentable"],
-        edits=True,
-        plain=False,
+    "line-ensured": of_edit(
+        "line", lambda b: [f"content: ensured {b.number}", "mode: ensure", "after: ^commentable"], plain=False
     ),
-    "append-source": of_file(
-        "append", lambda b: [f"name: {b.other_path}", f"source: salt://files/{b.file}.txt"], edits=True
-    ),
+    "append-source": of_edit("append", lambda b: [f"source: salt://files/{b.file}.txt"]),
     "ini-section": Kind(
         module="ini",
         fun="sections_present",
