@@ -12,10 +12,13 @@ from options.document import Fault, Option
 from options.kinds import Names, OptionalText
 from options.near_names import did_you_mean
 
-OPTIONS = ("event_return", "event_return_whitelist", "event_return_blacklist", "master_job_cache")
+OPTIONS = ("event_return", "event_return_whitelist", "event_return_blacklist", "ext_job_cache", "master_job_cache")
 """Options that say what goes where."""
 LOCAL = "local_cache"
 """Salt's name of the job cache that the controller's own store is."""
+_NONE = (None, "", LOCAL)
+_JOB_CACHES = ("ext_job_cache", "master_job_cache")
+"""In the order in which Salt's runner `jobs` asks them."""
 _OWN = ("elasticsearch", "redis", "returner", "slack_webhook", "smtp", "syslog", "webhook")
 """Options of returners have one of these names, or begin with one and a dot."""
 
@@ -30,8 +33,8 @@ class ReturnerSettings:
     """Globs of the tags that they get; empty: all."""
     blacklist: tuple[str, ...] = ()
     """Globs of tags that they do not get, whatever the whitelist says."""
-    job_cache: str = ""
-    """The returner that keeps jobs; empty: the store alone does."""
+    job_caches: tuple[str, ...] = ()
+    """Returners that keep jobs, in the order in which they are read; empty: the store alone does."""
     opts: Mapping[str, Any] = field(default_factory=dict, repr=False)
     """Options of the returners as they were written."""
 
@@ -43,22 +46,23 @@ def is_returner_option(name: str) -> bool:
 
 def read_returners(options: Mapping[str, Option], faults: list[Fault]) -> ReturnerSettings:
     """The options; what is wrong is appended to the faults."""
-    kinds = dict.fromkeys(OPTIONS[:3], Names) | {"master_job_cache": OptionalText}
+    kinds = dict.fromkeys(OPTIONS, Names) | dict.fromkeys(_JOB_CACHES, OptionalText)
     given = convert_options(options, {name: kind for name, kind in kinds.items() if name in options}, faults)
     own = {name: option.value for name, option in options.items() if is_returner_option(name)}
     found = ReturnerSettings(
         event_return=tuple(given.get("event_return", ())),
         whitelist=tuple(given.get("event_return_whitelist", ())),
         blacklist=tuple(given.get("event_return_blacklist", ())),
-        job_cache="" if given.get("master_job_cache") == LOCAL else given.get("master_job_cache", ""),
+        job_caches=tuple(dict.fromkeys(name for option in _JOB_CACHES if (name := given.get(option)) not in _NONE)),
         opts={**own, "keep_jobs": options["keep_jobs"].value} if "keep_jobs" in options else own,
     )
     takes_events = [name for name, one in BUILT_IN.items() if one.event_return is not None]
     keeps_jobs = [LOCAL, *(name for name, one in BUILT_IN.items() if one.job_cache is not None)]
     for name in found.event_return:
         _check("event_return", name, takes_events, "takes events", options, faults)
-    if found.job_cache:
-        _check("master_job_cache", found.job_cache, keeps_jobs, "keeps jobs", options, faults)
+    for option in _JOB_CACHES:
+        if given.get(option):
+            _check(option, given[option], keeps_jobs, "keeps jobs", options, faults)
     return found
 
 

@@ -6,7 +6,7 @@ It is what history has: results and events are redacted before they are stored a
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from controller.config.returners import ReturnerSettings
@@ -32,7 +32,7 @@ def takes_event(settings: ReturnerSettings, tag: str) -> bool:
 def ended_run(settings: ReturnerSettings, tag: str) -> str:
     """The id of the run that an event says to have ended, where jobs are kept; else empty."""
     parts = tag.split("/")
-    if settings.job_cache and parts[0] == "salt" and len(parts) >= 4 and parts[1] in ("job", "run", "wheel"):
+    if settings.job_caches and parts[0] == "salt" and len(parts) >= 4 and parts[1] in ("job", "run", "wheel"):
         return parts[2] if parts[3] == "ret" else ""
     return ""
 
@@ -45,11 +45,28 @@ def event_entries(settings: ReturnerSettings, event: Event, life: str) -> Iterat
         yield Waiting(returner=returner, kind="event", name=f"{life}-{event.id}", body=body)
 
 
-def run_entries(settings: ReturnerSettings, run: RunRecord, result: Mapping[str, Any] | None) -> Iterator[Waiting]:
-    """A run that has ended, for the job cache: what was asked for, and what was returned."""
-    jid, minion, arguments = jid_of(run), run.minion or MASTER, arguments_of(run)
-    about = {"jid": jid, "fun": function_of(run)}
-    load = {**about, "arg": arguments, "tgt": minion, "tgt_type": "glob", "user": run.user, "ret": ""}
-    returned = {"id": minion, **about, "fun_args": arguments, **result_of(run, result)}
-    yield Waiting(returner=settings.job_cache, kind="load", name=jid, body=load)
-    yield Waiting(returner=settings.job_cache, kind="return", name=f"{jid}/{minion}", body=returned)
+def load_entries(settings: ReturnerSettings, runs: Sequence[RunRecord]) -> Iterator[Waiting]:
+    """What was asked for in a job (all its runs), for the job caches."""
+    if not runs:
+        return
+    jid, minions = jid_of(runs[0]), sorted(run.minion or MASTER for run in runs)
+    load = {
+        "jid": jid,
+        "fun": function_of(runs[0]),
+        "arg": arguments_of(runs[0]),
+        "tgt": minions if len(minions) > 1 else minions[0],
+        "tgt_type": "list" if len(minions) > 1 else "glob",
+        "user": runs[0].user,
+        "ret": "",
+        "minions": minions,
+    }
+    for name in settings.job_caches:
+        yield Waiting(returner=name, kind="load", name=jid, body=load)
+
+
+def return_entries(settings: ReturnerSettings, run: RunRecord, result: Mapping[str, Any] | None) -> Iterator[Waiting]:
+    """What a run that has ended returned, for the job caches."""
+    jid, minion = jid_of(run), run.minion or MASTER
+    about = {"id": minion, "jid": jid, "fun": function_of(run), "fun_args": arguments_of(run)}
+    for name in settings.job_caches:
+        yield Waiting(returner=name, kind="return", name=f"{jid}/{minion}", body={**about, **result_of(run, result)})

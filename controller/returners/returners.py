@@ -20,7 +20,8 @@ from controller.config.limits import ReturnerLimits
 from controller.config.returners import ReturnerSettings
 from controller.observe.metrics import Metrics
 from controller.returners.delivery_process import DeliveryProcess
-from controller.returners.entries import OWN_TAGS, ended_run, event_entries, run_entries, takes_event
+from controller.returners.entries import OWN_TAGS, ended_run, event_entries, load_entries, return_entries, takes_event
+from controller.runners.job_views import jid_of
 from controller.schema.minions import ReturnerStatus
 from controller.store import RunRecord, Store
 from minion.returners.spool import QueueState, Spool, SpoolBounds, Waiting
@@ -39,6 +40,7 @@ _FAILING = 3
 _OVERLAP = 3600.0
 """Seconds before the last write of which runs are looked for again after a restart; job caches know them by name."""
 _MARK = "written"
+_LOADS = 10_000
 _T = TypeVar("_T")
 _KINDS = ("apply", "remediate", "call", "runner", "wheel")
 
@@ -60,13 +62,15 @@ class Returners:
     clock: Callable[[], float]
     statuses: tuple[ReturnerStatus, ...] = ()
     _processes: dict[str, DeliveryProcess] = field(default_factory=dict)
+    _loaded: dict[str, None] = field(default_factory=dict)
+    """The newest jobs of which it was written what was asked for; the others are written again, and known by name."""
     _told: dict[str, tuple[bool, int]] = field(default_factory=dict)
     """Returner -> whether it was said to fail, and how many drops were told of."""
 
     async def run(self) -> None:
         """Hand over what happens, until cancelled."""
-        names = dict.fromkeys((*self.settings.event_return, self.settings.job_cache))
-        if not any(names):
+        names = dict.fromkeys((*self.settings.event_return, *self.settings.job_caches))
+        if not names:
             return
         bounds = SpoolBounds(entries=self.limits.entries, size=self.limits.size)
         with self.bus.subscribe_to(self._is_wanted, on_refusal=self.on_refusal) as subscription:
@@ -76,7 +80,6 @@ class Returners:
                     returner=name, spool=spool, opts=dict(self.settings.opts), seconds=self.limits.seconds
                 )
                 for name in names
-                if name
             }
             async with asyncio.TaskGroup() as tasks:
                 for process in self._processes.values():
@@ -103,7 +106,7 @@ class Returners:
 
     async def _find_lost(self, spool: Spool) -> None:
         """Write runs that ended about the time of the last write; those before are there."""
-        if self.settings.job_cache:
+        if self.settings.job_caches:
             await self._until_written(partial(self._write_ended, spool))
 
     def _write_ended(self, spool: Spool) -> None:
@@ -124,7 +127,14 @@ class Returners:
         spool.put(entries, [(_MARK, self.clock())])
 
     def _entries(self, run: RunRecord) -> Sequence[Waiting]:
-        return tuple(run_entries(self.settings, run, self.store.runs.result(run.run_id)))
+        jid, runs = jid_of(run), self.store.runs
+        load: Sequence[RunRecord] = ()
+        if jid not in self._loaded:
+            load = runs.of_job(jid) or (run,)
+            self._loaded[jid] = None
+            if len(self._loaded) > _LOADS:
+                del self._loaded[next(iter(self._loaded))]
+        return *load_entries(self.settings, load), *return_entries(self.settings, run, runs.result(run.run_id))
 
     async def _until_written(self, write: Callable[[], _T]) -> _T:
         """Do it in a thread, again until the disk takes it; what comes meanwhile waits in memory, bounded."""

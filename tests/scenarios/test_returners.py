@@ -88,6 +88,46 @@ def test_a_dead_returner_of_events_delays_nothing_and_loses_nothing(make_rig, se
     assert all(one["tag"].startswith("salt/job/") for one in service.got)
 
 
+def value(rig, *words):
+    return json.loads(rig.saltern("runner", *words, "--out", "json").stdout)
+
+
+def test_jobs_are_listed_from_all_job_caches(make_rig, redis_socket):
+    import redis
+
+    rig = make_rig(
+        minions={"web1": {}, "web2": {}},
+        **{
+            "ext_job_cache": "redis",
+            "master_job_cache": "elasticsearch",
+            "redis": {"unix_socket_path": str(redis_socket)},
+            "elasticsearch.hosts": ["127.0.0.1:1"],
+        },
+    )
+    assert rig.saltern("run", "*", "test.arg", "kept").returncode == 0
+    (jid,) = value(rig, "jobs.list_jobs", "search_function=test.arg", "ext_source=local_cache")
+    rig.wait("the job", lambda: set(value(rig, "jobs.lookup_jid", jid, "ext_source=redis")) == {"web1", "web2"})
+    found = value(rig, "jobs.list_job", jid, "ext_source=redis")
+    assert (found["Target"], found["Minions"]) == (["web1", "web2"], ["web1", "web2"])
+    old = "20200101000000000001"
+    with redis.Redis(unix_socket_path=str(redis_socket), decode_responses=True) as client:
+        load = json.loads(client.get(f"load:{jid}"))
+        client.set(f"load:{old}", json.dumps({**load, "jid": old, "fun": "pkg.install", "minions": ["old1", "old2"]}))
+        ret = json.loads(client.hget(f"ret:{jid}", "web1"))
+        client.hset(f"ret:{old}", "old1", json.dumps({**ret, "id": "old1"}))
+        client.set("load:junk", "[]")
+    assert {old, jid} <= set(value(rig, "jobs.list_jobs"))
+    assert list(value(rig, "jobs.list_jobs", "search_function=pkg.*")) == [old]
+    assert list(value(rig, "jobs.list_jobs", "end_time=2021-01-01")) == [old]
+    assert list(value(rig, "jobs.last_run", "function=pkg.install")) == [old]
+    assert old in value(rig, "jobs.list_jobs_filter", "1000")
+    assert value(rig, "jobs.exit_success", old) == {"old1": True, "old2": False}
+    assert value(rig, "jobs.lookup_jid", old, "missing=true")["old2"] == "Minion did not return"
+    refused = rig.saltern("runner", "jobs.list_jobs", "ext_source=elasticsearch", check=False)
+    assert refused.returncode == 1
+    assert "lists none" in refused.stdout + refused.stderr
+
+
 def test_a_job_is_read_back_from_the_job_cache(make_rig, redis_socket):
     import redis
 

@@ -11,24 +11,22 @@ from typing import Annotated, Any
 from controller.observe.run_functions import function_of
 from controller.runners.context import RunnerContext
 from controller.runners.errors import ControllerCallFailed
+from controller.runners.job_caches import kept_job, kept_jobs, reads_store
 from controller.runners.job_views import MASTER, by_job, job_view, result_of, time_of, time_of_jid
 from controller.store import RunRecord
 from minion.arguments.types import AnyValue, Ignored, Unsupported
-from minion.returners.errors import ReturnerError
-from minion.returners.registry import built_in
 
 MOST_RUNS = 20_000
 """The newest runs among which jobs are looked for."""
 _KINDS = ("apply", "remediate", "call", "preview", "runner", "wheel")
 _TIMES = ("%Y, %b %d %H:%M:%S.%f", "%Y, %b %d %H:%M:%S", "%Y, %b %d %H:%M", "%Y, %b %d")
 
-Source = Annotated[str | None, Unsupported("the store is the one job cache")]
 Shown = Annotated[bool, Ignored("it takes no time of which one would want to know")]
 
 
 async def list_jobs(
     context: RunnerContext,
-    ext_source: Source = None,
+    ext_source: str | None = None,
     outputter: str | None = None,
     search_metadata: Annotated[AnyValue, Unsupported("jobs keep no metadata")] = None,
     search_function: AnyValue = None,
@@ -39,9 +37,12 @@ async def list_jobs(
 ) -> Any:
     """All jobs by their ids: those of functions and states on minions, and calls of runners and wheels.
 
+    Those that the store has no longer are read from the job caches of the configuration (`ext_job_cache`,
+    `master_job_cache`), where these can list.
+
     Args:
         context: of the call.
-        ext_source: not supported.
+        ext_source: the job cache that is read alone; `local_cache`: the store.
         outputter: how the value is shown.
         search_metadata: not supported.
         search_function: globs of function names: a list, or a text with commas.
@@ -52,12 +53,15 @@ async def list_jobs(
     """
     since, until = _time(start_time), _time(end_time)
     jobs = {}
-    for jid, runs in (await _recent(context)).items():
-        began = runs[0].created
-        if (since is not None and began < since) or (until is not None and began > until):
+    for jid, view in (await _all(context, ext_source)).items():
+        began = _time(view["StartTime"] or None)
+        if since is not None and (began is None or began < since):
             continue
-        if _matches([function_of(runs[0])], search_function) and _matches(_minions(runs), search_target):
-            jobs[jid] = job_view(runs)
+        if until is not None and (began is None or began > until):
+            continue
+        targets = view["Target"] if isinstance(view["Target"], list) else [view["Target"]]
+        if _matches([view["Function"]], search_function) and _matches([str(one) for one in targets], search_target):
+            jobs[jid] = view
     return _shown(dict(sorted(jobs.items())), outputter)
 
 
@@ -65,25 +69,25 @@ async def list_jobs_filter(
     context: RunnerContext,
     count: int,
     filter_find_job: bool = True,
-    ext_source: Source = None,
+    ext_source: str | None = None,
     outputter: str | None = None,
     display_progress: Shown = False,
 ) -> Any:
     """The newest `count` jobs, without those that only look for others (`filter_find_job`)."""
     jobs = {
-        jid: job_view(runs)
-        for jid, runs in sorted((await _recent(context)).items())
-        if not (filter_find_job and runs[0].fun == "saltutil.find_job")
+        jid: view
+        for jid, view in sorted((await _all(context, ext_source)).items())
+        if not (filter_find_job and view["Function"] == "saltutil.find_job")
     }
     return _shown(dict(list(jobs.items())[-count:] if count > 0 else []), outputter)
 
 
 async def list_job(
-    context: RunnerContext, jid: str, ext_source: Source = None, display_progress: Shown = False
+    context: RunnerContext, jid: str, ext_source: str | None = None, display_progress: Shown = False
 ) -> dict[str, Any]:
     """One job with all that its minions returned."""
-    runs = context.ports.store.runs.of_job(jid)
-    if not runs and (kept := await _from_cache(context, jid)) is not None:
+    runs = context.ports.store.runs.of_job(jid) if reads_store(ext_source) else []
+    if not runs and (kept := await kept_job(context, jid, ext_source)) is not None:
         return kept
     if not runs:
         error = "Cannot contact returner or no job with this jid"
@@ -92,16 +96,16 @@ async def list_job(
     return {"jid": jid, **view, "Minions": _minions(runs), "Result": _results(context, runs)}
 
 
-async def print_job(context: RunnerContext, jid: str, ext_source: Source = None) -> dict[str, Any]:
+async def print_job(context: RunnerContext, jid: str, ext_source: str | None = None) -> dict[str, Any]:
     """The same below the job's id."""
-    found = await list_job(context, jid)
+    found = await list_job(context, jid, ext_source)
     return {found.pop("jid"): found}
 
 
 async def lookup_jid(
     context: RunnerContext,
     jid: str,
-    ext_source: Source = None,
+    ext_source: str | None = None,
     returned: bool = True,
     missing: bool = False,
     display_progress: Shown = False,
@@ -111,31 +115,34 @@ async def lookup_jid(
     Args:
         context: of the call.
         jid: of the job.
-        ext_source: not supported.
+        ext_source: the job cache that is read alone; `local_cache`: the store.
         returned: whether returns are shown.
         missing: whether minions without a return are named.
         display_progress: accepted.
     """
-    runs = context.ports.store.runs.of_job(jid)
-    results = _results(context, runs)
-    if not runs and (kept := await _from_cache(context, jid)) is not None:
-        results = kept["Result"]
-    found = {minion: one["return"] for minion, one in results.items()} if returned else {}
+    runs = context.ports.store.runs.of_job(jid) if reads_store(ext_source) else []
+    results, minions = _results(context, runs), _minions(runs)
+    if not runs and (kept := await kept_job(context, jid, ext_source)) is not None:
+        results, minions = kept["Result"], kept["Minions"]
+    found = {minion: one.get("return") for minion, one in results.items()} if returned else {}
     if missing:
-        found |= {minion: "Minion did not return" for minion in _minions(runs) if minion not in results}
+        found |= {minion: "Minion did not return" for minion in minions if minion not in results}
     states = any(one.get("out") == "highstate" for one in results.values())
     return {"outputter": "highstate", "data": found} if states else found
 
 
-async def exit_success(context: RunnerContext, jid: str, ext_source: Source = None) -> dict[str, bool]:
+async def exit_success(context: RunnerContext, jid: str, ext_source: str | None = None) -> dict[str, bool]:
     """Whether the job succeeded on each of its minions."""
-    runs = context.ports.store.runs.of_job(jid)
+    runs = context.ports.store.runs.of_job(jid) if reads_store(ext_source) else []
+    if not runs and (kept := await kept_job(context, jid, ext_source)) is not None:
+        results = kept["Result"]
+        return {minion: results.get(minion, {}).get("success") is True for minion in kept["Minions"]}
     return {run.minion or MASTER: run.outcome in ("ok", "changed", "pending") for run in runs}
 
 
 async def last_run(
     context: RunnerContext,
-    ext_source: Source = None,
+    ext_source: str | None = None,
     outputter: str | None = None,
     metadata: Annotated[AnyValue, Unsupported("jobs keep no metadata")] = None,
     function: AnyValue = None,
@@ -143,9 +150,9 @@ async def last_run(
     display_progress: Shown = False,
 ) -> Any:
     """The newest job, or the newest of a function or target, with its returns; False when there is none."""
-    jobs = await list_jobs(context, search_function=function, search_target=target)
+    jobs = await list_jobs(context, ext_source, search_function=function, search_target=target)
     jobs.pop(context.jid, None)
-    return _shown(await print_job(context, max(jobs)), outputter) if jobs else False
+    return _shown(await print_job(context, max(jobs), ext_source), outputter) if jobs else False
 
 
 async def active(context: RunnerContext, display_progress: Shown = False) -> dict[str, Any]:
@@ -175,26 +182,11 @@ async def master(context: RunnerContext) -> list[dict[str, Any]]:
     ]
 
 
-async def _from_cache(context: RunnerContext, jid: str) -> dict[str, Any] | None:
-    """A job that the store has no longer, from the job cache; None when there is none there. ControllerCallFailed."""
-    settings = context.ports.settings.returners
-    cache = built_in(settings.job_cache).job_cache if settings.job_cache else None
-    if cache is None:
-        return None
-    try:
-        load = await asyncio.to_thread(cache.get_load, settings.opts, jid)
-        returned = await asyncio.to_thread(cache.get_jid, settings.opts, jid)
-    except ReturnerError as error:
-        raise ControllerCallFailed(f"master_job_cache {settings.job_cache}: {error}") from error
-    if not load and not returned:
-        return None
-    results = {
-        minion: {key: ret[key] for key in ("return", "retcode", "success", "out") if key in ret}
-        for minion, ret in returned.items()
-    }
-    about = {"Function": load.get("fun", ""), "Arguments": load.get("arg", []), "User": load.get("user", "")}
-    target = {"Target": load.get("tgt", ""), "Target-type": load.get("tgt_type", ""), "StartTime": time_of_jid(jid)}
-    return {"jid": jid, **about, **target, "Minions": sorted(results), "Result": results}
+async def _all(context: RunnerContext, source: str | None) -> dict[str, dict[str, Any]]:
+    """The jobs of the store, and those of job caches that it has no longer; by id. Raises ControllerCallFailed."""
+    kept = await kept_jobs(context, source)
+    runs = await _recent(context) if reads_store(source) else {}
+    return kept | {jid: job_view(own) for jid, own in runs.items()}
 
 
 async def _recent(context: RunnerContext) -> dict[str, list[RunRecord]]:

@@ -18,9 +18,11 @@ def load(tmp_path):
 
 def test_options_are_read(load):
     found = load("event_return: pgjsonb\nmaster_job_cache: redis\nredis.host: r\nreturner.pgjsonb: {host: d}\n")
-    assert (found.event_return, found.job_cache) == (("pgjsonb",), "redis")
+    assert (found.event_return, found.job_caches) == (("pgjsonb",), ("redis",))
     assert found.opts == {"redis.host": "r", "returner.pgjsonb": {"host": "d"}}
     assert load("master_job_cache: local_cache\n") == ReturnerSettings()
+    assert load("master_job_cache: redis\next_job_cache: pgjsonb\n").job_caches == ("pgjsonb", "redis")
+    assert load("master_job_cache: redis\next_job_cache: redis\n").job_caches == ("redis",)
 
 
 @pytest.mark.parametrize(
@@ -29,7 +31,7 @@ def test_options_are_read(load):
         ("event_return: [pgjsonbb]", "event_return: no returner 'pgjsonbb' takes events"),
         ("event_return: [redis]", "event_return: no returner 'redis' takes events"),
         ("master_job_cache: syslog", "master_job_cache: no returner 'syslog' keeps jobs"),
-        ("ext_job_cache: redis", "there is no option 'ext_job_cache'"),
+        ("ext_job_cache: smtp", "ext_job_cache: no returner 'smtp' keeps jobs"),
     ],
 )
 def test_what_cannot_be_done_is_refused(load, text, said):
@@ -38,7 +40,9 @@ def test_what_cannot_be_done_is_refused(load, text, said):
 
 
 def test_the_blacklist_counts_more():
-    settings = ReturnerSettings(event_return=("webhook",), whitelist=("a/*",), blacklist=("a/b",), job_cache="redis")
+    settings = ReturnerSettings(
+        event_return=("webhook",), whitelist=("a/*",), blacklist=("a/b",), job_caches=("redis",)
+    )
     assert [takes_event(settings, tag) for tag in ("a/c", "a/b", "b", "saltern/returner/x/failing")] == [
         True, False, False, False,
     ]  # fmt: skip
