@@ -13,18 +13,11 @@ from typing import Any
 from options.document import Fault, Option
 from options.near_names import did_you_mean
 from reactors.schedule import Every
-from reactors.scheduled_jobs import SETTINGS, ScheduledJob, job_of
+from reactors.scheduled_jobs import KNOWN, SETTINGS, ScheduledJob, job_of
 
 MOST_JOBS = 1000
 _OWN = ("target", "tgt_type", "missed")
-_KNOWN = frozenset(
-    (
-        *_OWN, "function", "func", "fun", "args", "kwargs", "seconds", "minutes", "hours", "days", "when", "cron",
-        "once", "once_fmt", "range",
-        "splay", "until", "after", "skip_during_range", "run_after_skip_range", "maxrunning",
-        "run_on_start", "metadata", "enabled", "name", "return_job", "jid_include", "timezone",
-    )
-)  # fmt: skip
+_KNOWN = KNOWN.union(_OWN) - {"returner", "return_config", "return_kwargs"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,6 +63,9 @@ def read_controller_jobs(option: Option | None, faults: list[Fault]) -> Controll
         return ControllerJobs()
     found: dict[str, ControllerJob] = {}
     for name, item in given.items():
+        if name == "skip_function":
+            said = "schedule: skip_function is of minions: the controller runs nothing in place of what it skips"
+            faults.append(Fault(option.at((name,)), said, "remove it"))
         if name in SETTINGS:
             continue
         place = option.at((str(name),))
@@ -77,6 +73,9 @@ def read_controller_jobs(option: Option | None, faults: list[Fault]) -> Controll
         for key in unknown:
             hint = did_you_mean(str(key), tuple(_KNOWN)) or "see docs/schedules.md"
             faults.append(Fault(option.at((str(name), str(key))), f"schedule: {name} has no option {key!r}", hint))
+        if isinstance(item, Mapping) and item.get("return_job", True) is not True:
+            said = f"schedule: {name}: return_job is of minions: what the controller begins stands in its history"
+            faults.append(Fault(option.at((str(name), "return_job")), said, "remove it"))
         try:
             found[str(name)] = _job(str(name), item, given, place)
         except (ValueError, TypeError) as error:

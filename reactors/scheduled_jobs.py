@@ -6,7 +6,8 @@ Behaviour: doc/topics/jobs/#scheduling-jobs.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import sys
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta, tzinfo
 from typing import Any
@@ -16,8 +17,25 @@ from reactors.schedule import BadSchedule, Cron, Every, next_time
 SETTINGS = ("enabled", "skip_function", "skip_during_range", "splay", "timezone")
 """Entries of a schedule that are no jobs, but about all of them."""
 
+_NAMES = """
+    name function func fun args kwargs enabled maxrunning jid_include return_job returner return_config return_kwargs
+    metadata seconds minutes hours days cron when once once_fmt timezone splay run_on_start range until after
+    skip_during_range run_after_skip_range skip_explicit run_explicit
+"""
+
+KNOWN = frozenset(_NAMES.split())
+"""What a job may say."""
+
+REPLACED_BY_SKIP_FUNCTION = ("not_in_range", "in_skip_range", "skip_explicit")
+"""Why a job may not run, where the function that `skip_function` names runs in its place."""
+
 _UNITS = {"seconds": 1, "minutes": 60, "hours": 3600, "days": 86_400}
 _CLOCKS = ("when", "cron", "once")
+
+MOST_EXPLICIT = 1000
+"""Times of `skip_explicit` or `run_explicit`."""
+TIME_FORM = "%Y-%m-%dT%H:%M:%S"
+"""Of these, where they name no other."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,6 +65,10 @@ class ScheduledJob:
     within: Mapping[str, Any] = field(default_factory=dict)
     """`range`: start and end, `invert`."""
     never_within: Mapping[str, Any] = field(default_factory=dict)
+    skipped: tuple[float, ...] = ()
+    """`skip_explicit`: regular times at which it does not run."""
+    added: tuple[float, ...] = ()
+    """`run_explicit`: times at which it runs besides."""
     after: Any = None
     until: Any = None
     zone: str = ""
@@ -58,13 +80,18 @@ class ScheduledJob:
         """When it is due next; None when never. `chance`: 0 to 1, the part of the splay to take."""
         late = self.splay[0] + (self.splay[1] - self.splay[0]) * chance
         if isinstance(self.times, FixedTimes):
-            found = _next_of(self.times, now, self.zone)
-            return None if found is None else found + late
-        due = next_time(self.times, previous=previous, now=now, chance=0.0)
-        return None if due is None else due + late
+            regular = _next_of(self.times, now, self.zone)
+        else:
+            regular = next_time(self.times, previous=previous, now=now, chance=0.0)
+        found = [at for at in self.added if at >= now] + ([] if regular is None else [regular + late])
+        return min(found, default=None)
 
-    def refusal(self, now: float) -> str:
-        """Why it may not run at this time; empty when it may."""
+    def is_skipped(self, due: float, skipped: Sequence[float]) -> bool:
+        """Whether a run that is due at a time is one of these, which say nothing of the splay."""
+        return any(at - 1.0 < due < at + self.splay[1] + 1.0 for at in skipped)
+
+    def refusal(self, now: float, *, due: float | None = None) -> str:
+        """Why it may not run at this time; empty when it may. `due`: when it was due, where it is late."""
         from reactors.datetimes import parse_datetime
         from reactors.wall_clock import wall, zone_of
 
@@ -74,6 +101,8 @@ class ScheduledJob:
             return "not_in_range"
         if self.never_within and _inside(self.never_within, here, zone):
             return "in_skip_range"
+        if self.is_skipped(now if due is None else due, self.skipped):
+            return "skip_explicit"
         if self.until is not None and parse_datetime(self.until, here, zone) <= here:
             return "until_passed"
         if self.after is not None and parse_datetime(self.after, here, zone) >= here:
@@ -126,11 +155,13 @@ def job_of(name: str, item: Any, schedule: Mapping[str, Any]) -> ScheduledJob:
         times=_times(item, zone),
         splay=_splay(item.get("splay") or schedule.get("splay")),
         enabled=_yes(item.get("enabled", True)) and _yes(schedule.get("enabled", True)),
-        at_most=int(item.get("maxrunning", 1)),
+        at_most=int(item.get("maxrunning", 1)) if _yes(item.get("jid_include", True)) else sys.maxsize,
         at_start=_yes(item.get("run_on_start", timed)),
         returned=_yes(item.get("return_job", True)),
         within=_range(item.get("range")),
         never_within=_range(item.get("skip_during_range") or schedule.get("skip_during_range")),
+        skipped=_moments("skip_explicit", item, zone),
+        added=_moments("run_explicit", item, zone),
         after=_checked_datetime(item.get("after")),
         until=_checked_datetime(item.get("until")),
         zone=zone,
@@ -157,7 +188,7 @@ def _times(item: Mapping[str, Any], zone: str) -> Every | Cron | FixedTimes:
         return cron
     if clocks == ["once"]:
         form = item.get("once_fmt")
-        return FixedTimes(texts=(_read(value, str(form)) if form else _date(value),))
+        return FixedTimes(texts=(_read("once", value, str(form)) if form else _date(value),))
     return FixedTimes(texts=tuple(_checked_datetime(one) for one in (value if isinstance(value, list) else [value])))
 
 
@@ -245,11 +276,29 @@ def _date(text: Any) -> Any:
     return text
 
 
-def _read(value: Any, form: str) -> datetime:
+def _read(key: str, value: Any, form: str) -> datetime:
+    if isinstance(value, datetime):
+        return value
     try:
         return datetime.strptime(str(value), form)
     except ValueError as error:
-        raise BadSchedule(f"once: {error}") from error
+        raise BadSchedule(f"{key}: {error}") from error
+
+
+def _moments(key: str, item: Mapping[str, Any], zone: str) -> tuple[float, ...]:
+    """Times of a list of `{time: ..., time_fmt: ...}`, or of texts."""
+    given = item.get(key)
+    if not given:
+        return ()
+    from reactors.wall_clock import moment, zone_of
+
+    if not isinstance(given, list | tuple) or len(given) > MOST_EXPLICIT:
+        raise BadSchedule(f"{key} is a list of at most {MOST_EXPLICIT} times")
+    found = []
+    for one in given:
+        named = one if isinstance(one, Mapping) else {"time": one}
+        found.append(_read(key, named.get("time"), str(named.get("time_fmt") or TIME_FORM)))
+    return tuple(moment(at, zone_of(zone)) if at.tzinfo is None else at.timestamp() for at in found)
 
 
 def _zone(name: Any) -> str:
@@ -267,11 +316,13 @@ def _zone(name: Any) -> str:
 
 def _splay(value: Any) -> tuple[float, float]:
     try:
-        if isinstance(value, Mapping):
-            return float(value["start"]), float(value["end"])
-        return 0.0, float(value or 0)
+        low, high = (value["start"], value["end"]) if isinstance(value, Mapping) else (0.0, value or 0)
+        least, most = float(low), float(high)
     except (KeyError, TypeError, ValueError):
         raise BadSchedule(f"splay is a number of seconds, or has start and end: {value!r}") from None
+    if not 0 <= least <= most < float("inf"):
+        raise BadSchedule(f"splay: the end must not be before the start, and neither below 0: {value!r}")
+    return least, most
 
 
 def _yes(value: Any) -> bool:

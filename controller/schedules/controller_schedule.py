@@ -198,9 +198,9 @@ class ControllerSchedule:
         planned = self._planned.get(name)
         if planned is None or planned.due is None or planned.due > now:
             return  # somebody changed the schedule while another job was begun
-        entry, job = planned.entry, planned.entry.job
+        entry, job, due = planned.entry, planned.entry.job, planned.due
         planned.due = job.due(previous=now, now=now + 1.0, chance=_chance())
-        why = "maxrunning" if len(self._alive(name)) >= job.at_most else job.refusal(now)
+        why = "maxrunning" if len(self._alive(name)) >= job.at_most else job.refusal(now, due=due)
         if why:
             if (held := job.held_until(now, why)) is not None:
                 planned.due = held

@@ -17,13 +17,16 @@ import msgspec
 
 from minion.machine.durable_files import write_whole
 from minion.spool.schedule import DUE_FILE, SCHEDULE_FILE, UNREPORTED
-from reactors.scheduled_jobs import SETTINGS, jobs_of
+from reactors.scheduled_jobs import KNOWN, REPLACED_BY_SKIP_FUNCTION, SETTINGS, jobs_of
 from wire.messages import Call
 
 log = logging.getLogger(__name__)
 
 REPORTED = "scheduled-"
 """How ids of these runs begin whose results are for the controller too."""
+
+NOT_FOLLOWED = ("returner", "return_config", "return_kwargs")
+"""Options that a job may have, and that change nothing here."""
 
 MOST_WAITING = 200
 """Results that wait for the controller, above which those of jobs are no longer kept for it."""
@@ -43,6 +46,10 @@ class ScheduleTimer:
         self._runs: dict[str, list[str]] = {}
         self._run_requests: dict[str, str] = {}
         self._skipped: Mapping[str, list[float]] = {}
+        self._added: Mapping[str, list[float]] = {}
+        self._skip_function = ""
+        self._last: dict[str, float] = {}
+        self._last_skipped: dict[str, tuple[float, str]] = {}
         self._read_version: tuple[int, int] | None = None
         self._write(self._file, {"schedule": configured if isinstance(configured, Mapping) else {}})
 
@@ -69,37 +76,43 @@ class ScheduleTimer:
     def take_due(self, now: float, running: Collection[str], waiting: int) -> list[Call]:
         """The calls that are due. `running`: ids of runs that go on; `waiting`: results that are not yet sent."""
         calls = []
-        for name in [name for name, due in self._due.items() if due <= now]:
+        taken = [(name, due) for name, due in self._due.items() if due <= now]
+        for name, due in taken:
             job = self._jobs[name]
             self._plan(name, previous=now, now=now + 1.0)  # a time of day that is now would be due again at once
-            why = self._refusal(name, now, running)
+            fun = job.fun
+            why = self._refusal(name, now, due, running)
             if why:
+                self._last_skipped[name] = (now, why)
                 log.info("event=scheduled_job_skipped job=%s why=%s", name, why)
                 if (held := job.held_until(now, why)) is not None:
                     self._due[name] = held
-                continue
+                if not self._skip_function or why not in REPLACED_BY_SKIP_FUNCTION:
+                    continue
+                fun = self._skip_function
             prefix = REPORTED if job.returned and waiting < MOST_WAITING else UNREPORTED
             run_id = f"{prefix}{self._id}-{int(now * 1000):012x}{secrets.token_hex(5)}"
             self._runs.setdefault(name, []).append(run_id)
-            log.info("event=scheduled_job job=%s fun=%s run_id=%s", name, job.fun, run_id)
-            calls.append(Call(run_id=run_id, fun=job.fun, args=job.args, kwargs=dict(job.kwargs)))
-        if calls:
+            self._last[name] = now
+            log.info("event=scheduled_job job=%s fun=%s run_id=%s", name, fun, run_id)
+            calls.append(Call(run_id=run_id, fun=fun, args=job.args, kwargs=dict(job.kwargs)))
+        if taken:
             self._write_due()
         return calls
 
-    def _refusal(self, name: str, now: float, running: Collection[str]) -> str:
+    def _refusal(self, name: str, now: float, due: float, running: Collection[str]) -> str:
         job = self._jobs[name]
-        asked = self._run_requests.get(name)
-        if asked is not None and not asked.startswith("done "):
-            self._run_requests[name] = f"done {asked}"
-            return ""
         alive = [one for one in self._runs.get(name, ()) if one in running]
         self._runs[name] = alive
+        asked = self._run_requests.get(name, "done ")
+        by_hand = not asked.startswith("done ")
+        if by_hand:
+            self._run_requests[name] = f"done {asked}"
         if len(alive) >= job.at_most:
             return "maxrunning"
-        if any(abs(at - now) < 1.0 for at in self._skipped.get(name, ())):
-            return "skip_explicit"
-        return str(job.refusal(now))
+        if by_hand:
+            return ""
+        return "skip_explicit" if job.is_skipped(due, self._skipped.get(name, ())) else job.refusal(now, due=due)
 
     def _follow(self, now: float) -> None:
         """Plan new and changed jobs; unchanged ones keep their time."""
@@ -111,10 +124,14 @@ class ScheduleTimer:
             self._jobs, self._due = {}, {}
             self._write_due()
             return
+        self._skip_function = str(items.get("skip_function") or "")
         self._jobs, refused = jobs_of(items)
         for name, why in refused.items():
             if name not in same:
                 log.error("event=scheduled_job_refused job=%s error=%s", name, why)
+        for name in self._jobs.keys() - same:
+            if unfollowed := sorted(str(key) for key in items[name] if key not in KNOWN or key in NOT_FOLLOWED):
+                log.warning("event=scheduled_job_options_ignored job=%s options=%s", name, ",".join(unfollowed))
         self._due = {name: due for name, due in self._due.items() if name in same and name in self._jobs}
         for name, job in self._jobs.items():
             asked = self._run_requests.get(name, "done")
@@ -122,6 +139,7 @@ class ScheduleTimer:
                 self._due[name] = now
             elif name not in same:
                 self._plan(name, previous=now, now=now)
+            self._plan_added(name, now)
         self._write_due()
 
     def _plan(self, name: str, *, previous: float, now: float) -> None:
@@ -131,6 +149,13 @@ class ScheduleTimer:
         due = job.due(previous=previous, now=now, chance=chance) if job.enabled else None
         if due is not None:
             self._due[name] = due
+        self._plan_added(name, now)
+
+    def _plan_added(self, name: str, now: float) -> None:
+        """A job that was postponed is due when it was postponed to, where that is first."""
+        found = [at for at in self._added.get(name, ()) if at >= now] if self._jobs[name].enabled else []
+        if found:
+            self._due[name] = min(*found, self._due.get(name, float("inf")))
 
     def _read(self) -> None:
         try:
@@ -140,15 +165,20 @@ class ScheduleTimer:
         except (OSError, msgspec.MsgspecError) as error:
             log.error("event=schedule_not_read error=%s", error)
             return
-        own, asked, skipped = (kept.get(key) for key in ("schedule", "asked", "skipped"))
+        own, asked, skipped, added = (kept.get(key) for key in ("schedule", "asked", "skipped", "added"))
         self._own_jobs = own if isinstance(own, dict) else {}
         self._skipped = skipped if isinstance(skipped, dict) else {}
+        self._added = added if isinstance(added, dict) else {}
         for name, word in asked.items() if isinstance(asked, dict) else ():
             if self._run_requests.get(name) not in (word, f"done {word}"):
                 self._run_requests[name] = str(word)
 
     def _write_due(self) -> None:
-        self._write(self._due_file, self._due)
+        gone = [name for name in {**self._last, **self._last_skipped} if name not in self._jobs]
+        for name in gone:
+            self._last.pop(name, None)
+            self._last_skipped.pop(name, None)
+        self._write(self._due_file, {"due": self._due, "last": self._last, "skipped": self._last_skipped})
 
     def _write(self, path: Path, value: Any) -> None:
         """Replace a file at once; not fsynced, since a start writes it anew."""

@@ -45,7 +45,6 @@ saltutil.regen_keys saltutil.revoke_auth: use saltern key on the controller
 saltutil.sync_resources saltutil.sync_thorium saltutil.sync_wrapper: there are no such modules here
 saltutil.update: use the system's packages
 schedule.copy schedule.move: a minion gives the controller no orders; use saltern run TARGET schedule.add
-schedule.postpone_job: use schedule.skip_job, and schedule.add with once
 service.firstboot service.offline: for systems that are not running
 slsutil.banner: write it into the template
 ssh.hash_known_hosts: use cmd.run with ssh-keygen

@@ -40,6 +40,12 @@ schedule:
             "schedule:\n  a: {function: x.y, hours: 1, timezone: Nowhere}",
             "c:2: schedule: a: timezone: there is no 'Nowhere'",
         ),
+        ("schedule:\n  skip_function: test.ping", "c:2: schedule: skip_function is of minions"),
+        (
+            "schedule:\n  a:\n    function: x.y\n    hours: 1\n    return_job: false",
+            "c:5: schedule: a: return_job is of",
+        ),
+        ("schedule:\n  a: {function: x.y, hours: 1, returner: redis}", "c:2: schedule: a has no option 'returner'"),
         ("schedule:\n  a: 7", "c:2: schedule: a: a job is a mapping"),
     ],
 )

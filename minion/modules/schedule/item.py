@@ -7,19 +7,11 @@ from typing import Any
 
 from minion.execution.context import Context
 
-_NAMES = """
-    name maxrunning function splay range when once once_fmt returner jid_include args kwargs seconds minutes hours days
-    enabled return_job metadata cron until after return_config return_kwargs run_on_start skip_during_range
-    run_after_skip_range timezone
-"""
-
-KNOWN = frozenset(_NAMES.split())
-"""What an entry may say."""
-
 _UNITS = ("seconds", "minutes", "hours", "days")
 _AS_THEY_ARE = (
     "range", "when", "once", "once_fmt", "cron", "returner", "after", "return_config", "return_kwargs", "until",
-    "run_on_start", "skip_during_range", "run_after_skip_range", "timezone",
+    "run_on_start", "skip_during_range", "run_after_skip_range", "skip_explicit",
+    "run_explicit", "timezone",
 )  # fmt: skip
 
 

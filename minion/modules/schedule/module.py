@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from minion.execution.context import Context
-from minion.modules.schedule.item import KNOWN, build_schedule_item
-from minion.modules.schedule.store import agent_runs, as_data, change, due_times, locked, of_pillar, own, save, saved
-from reactors.scheduled_jobs import SETTINGS
+from minion.modules.schedule.item import build_schedule_item
+from minion.modules.schedule.store import agent_runs, as_data, change, job_times, locked, of_pillar, own, save, saved
+from reactors.scheduled_jobs import KNOWN, SETTINGS, TIME_FORM
 
 
 class ScheduleChange(NamedTuple):
@@ -25,6 +25,7 @@ class ScheduleChange(NamedTuple):
     """Change that alone."""
 
 
+_DAY = 86_400.0
 _NO_AGENT = "no agent runs here that could do it"
 
 
@@ -151,20 +152,46 @@ def run_job(context: Context, name: str, force: bool = False) -> dict[str, Any]:
 
 def skip_job(context: Context, name: str, current_time: str, **kwargs: Any) -> dict[str, Any]:
     """Leave a job out at one time: `2026-11-21T17:00:00`."""
+    refused = _change_times(context, name, "skip", kwargs, {"skipped": current_time})
+    return refused or _ran(f"Added Skip Job {name} in schedule.")
+
+
+def postpone_job(context: Context, name: str, current_time: str, new_time: str, **kwargs: Any) -> dict[str, Any]:
+    """Leave a job out at one time, and do it at another: `2026-11-21T17:00:00`, `2026-11-21T18:00:00`."""
+    refused = _change_times(context, name, "postpone", kwargs, {"skipped": current_time, "added": new_time})
+    return refused or _ran(f"Postponed Job {name} in schedule.")
+
+
+def _change_times(
+    context: Context, name: str, word: str, how: Mapping[str, Any], times: Mapping[str, str]
+) -> dict[str, Any] | None:
+    """Have the agent leave a job out, or do it, at times more; why it cannot."""
     from datetime import datetime
 
-    if name not in _all(context, None, False):
+    from reactors.wall_clock import moment, zone_of
+
+    jobs = _all(context, None, False)
+    if name not in jobs:
         return _ran(f"Job {name} does not exist.", result=False)
     try:
-        at = datetime.strptime(current_time, kwargs.get("time_fmt") or "%Y-%m-%dT%H:%M:%S")
+        zone = zone_of(str(dict(jobs[name]).get("timezone") or jobs.get("timezone") or ""))
+        form = how.get("time_fmt") or TIME_FORM
+        found = {key: moment(datetime.strptime(str(text), form), zone) for key, text in times.items()}
     except ValueError:
         return _ran("Date string could not be parsed.", result=False)
+    if how.get("test"):
+        return _ran(f"Job: {name} would be {word.rstrip('e')}{'p' if word == 'skip' else ''}ed in schedule.")
     if not agent_runs(context):
-        return _ran(f"Failed to skip job {name} in schedule: {_NO_AGENT}.", result=False)
+        return _ran(f"Failed to {word} job {name} in schedule: {_NO_AGENT}.", result=False)
+    import time
+
     with locked(context) as kept:
-        skipped = kept.get("skipped") or {}
-        kept["skipped"] = {**skipped, name: [*skipped.get(name, ()), at.timestamp()]}
-    return _ran(f"Added Skip Job {name} in schedule.")
+        for key, at in found.items():
+            old = {
+                job: [one for one in each if one > time.time() - _DAY] for job, each in (kept.get(key) or {}).items()
+            }
+            kept[key] = {**old, name: [*old.get(name, ()), at]}
+    return None
 
 
 def save_(context: Context, **kwargs: Any) -> dict[str, Any]:
@@ -187,15 +214,22 @@ def reload_(context: Context) -> dict[str, Any]:
 
 def show_next_fire_time(context: Context, name: str, **kwargs: Any) -> dict[str, Any]:
     """When a job is due next, in local time."""
-    at = due_times(context).get(name)
+    at = job_times(context)[0].get(name)
     return {"result": True, "next_fire_time": None if at is None else _text(at)}
 
 
 def job_status(context: Context, name: str, time_fmt: str = "%Y-%m-%dT%H:%M:%S") -> dict[str, Any]:
-    """A job, and when it is due next; nothing when there is none."""
+    """A job, when it is due next, when it ran last, and why it was skipped last; nothing when there is none."""
     found = list_(context, show_all=True, return_yaml=False).get(name)
-    at = due_times(context).get(name)
-    return {} if found is None else {**found, "_next_fire_time": None if at is None else _text(at, time_fmt)}
+    if found is None:
+        return {}
+    due, ran, why = job_times(context)
+    at, last, skipped = due.get(name), ran.get(name), why.get(name)
+    told: dict[str, Any] = {"_next_fire_time": None if at is None else _text(at, time_fmt)}
+    told |= {} if last is None else {"_last_run": _text(last, time_fmt)}
+    if skipped:
+        told |= {"_skipped": True, "_skip_reason": skipped[1], "_skipped_time": _text(skipped[0], time_fmt)}
+    return {**found, **told}
 
 
 def _all(context: Context, where: str | None, offline: bool) -> dict[str, Any]:
@@ -260,6 +294,7 @@ FUNCTIONS: Mapping[str, Any] = {
     "job_status": job_status,
     "list": list_,
     "modify": modify,
+    "postpone_job": postpone_job,
     "purge": purge,
     "reload": reload_,
     "run_job": run_job,

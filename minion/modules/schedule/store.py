@@ -85,9 +85,11 @@ def locked(context: Context) -> Iterator[dict[str, Any]]:
         keep(context, SCHEDULE_FILE, kept)
 
 
-def due_times(context: Context) -> dict[str, float]:
-    """When jobs are due, as the agent says; nothing without one."""
-    return read_kept(context, DUE_FILE) if agent_runs(context) else {}
+def job_times(context: Context) -> tuple[dict[str, float], dict[str, float], dict[str, Any]]:
+    """When jobs are due, when they ran, when and why they were skipped last, as the agent says; nothing without one."""
+    kept = read_kept(context, DUE_FILE) if agent_runs(context) else {}
+    due, last, skipped = (kept.get(key) for key in ("due", "last", "skipped"))
+    return due or {}, last or {}, skipped or {}
 
 
 def agent_runs(context: Context) -> bool:

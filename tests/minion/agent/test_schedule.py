@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+from datetime import datetime
+from zoneinfo import ZoneInfo
 
 import pytest
 import yaml
 
+from minion.agent.schedule import ScheduleTimer
 from wire.messages import Call, Hello, RunResult
 
 
@@ -81,7 +84,7 @@ def test_jobs_of_the_pillar_follow_the_document(controller, online, desired_stat
 
 
 def call_due(agent):
-    return json.loads((agent.cachedir / "schedule.due.json").read_text())
+    return json.loads((agent.cachedir / "schedule.due.json").read_text())["due"]
 
 
 def test_functions_change_the_schedule_in_force(controller, online, tmp_path):
@@ -114,3 +117,63 @@ def test_the_saved_schedule_outlives_the_agent(controller, online, tmp_path):
     assert set(call(controller, "c4", "schedule.list", return_yaml=False)) == {"kept"}
     assert call(controller, "c5", "schedule.disable")["changes"] == {"schedule": "disabled"}
     assert call(controller, "c6", "schedule.is_enabled") is False
+
+
+def test_a_job_is_left_out_at_one_time_and_done_at_another(tmp_path):
+    """By the clock of the test, in the zone of the job."""
+    noon = datetime(2026, 11, 24, 12, tzinfo=ZoneInfo("Asia/Tokyo")).timestamp()
+    job = {"function": "test.ping", "cron": "0 12 * * *", "timezone": "Asia/Tokyo", "splay": 9}
+    timer = ScheduleTimer(tmp_path, "web1", {"j": job})
+    kept = {"schedule": {"j": job}, "skipped": {"j": [noon]}, "added": {"j": [noon + 300]}}
+    (tmp_path / "schedule.json").write_text(json.dumps(kept))
+    timer.look({}, noon - 3600)
+    found = []
+    for _ in range(4):
+        due = timer.due_at
+        found.append((round(due - noon) // 60, [each.fun for each in timer.take_due(due + 2, (), 0)]))
+    assert found == [(0, []), (5, ["test.ping"]), (24 * 60, ["test.ping"]), (48 * 60, ["test.ping"])]
+    told = json.loads((tmp_path / "schedule.due.json").read_text())
+    assert told["skipped"]["j"][1] == "skip_explicit"
+    assert told["last"]["j"] > noon + 24 * 3600
+
+
+def test_functions_postpone_a_job(controller, agents):
+    job = {"function": "test.ping", "once": "2096-01-01T12:00:00", "timezone": "Asia/Tokyo"}
+    agents(schedule={"j": job}).start()
+    controller.next(Hello)
+    said = call(controller, "c1", "schedule.postpone_job", "j", "2096-01-01T12:00:00", "2095-12-31T12:00:00")
+    assert said == {"comment": "Postponed Job j in schedule.", "result": True}
+    wanted = datetime(2095, 12, 31, 12, tzinfo=ZoneInfo("Asia/Tokyo")).astimezone().strftime("%Y-%m-%dT%H:%M:%S")
+    asked = iter(range(1000))
+    controller.wait(
+        lambda: call(controller, f"n{next(asked)}", "schedule.show_next_fire_time", "j")["next_fire_time"] == wanted,
+        "the new time",
+    )
+    bad = call(controller, "c3", "schedule.postpone_job", "j", "noon", "2096-01-02T12:00:00", outcome="failed")
+    assert bad["comment"] == "Date string could not be parsed."
+    none = call(controller, "c4", "schedule.postpone_job", "none", "noon", "noon", outcome="failed")
+    assert none["comment"] == "Job none does not exist."
+
+
+def test_without_jid_include_any_number_goes_on(controller, agents, tmp_path):
+    wait = f"echo $$ >> {tmp_path}/ran; while [ ! -e {tmp_path}/go ]; do sleep 0.05; done"
+    job = {"function": "cmd.run", "args": [wait], "seconds": 1, "jid_include": False}
+    agents(schedule={"many": job}).start()
+    controller.wait(lambda: len(lines(tmp_path / "ran")) >= 2, "two at a time")
+    (tmp_path / "go").touch()
+
+
+def test_a_function_may_run_in_place_of_what_is_skipped(controller, agents, tmp_path):
+    job = {"function": "file.touch", "args": [f"{tmp_path}/made"], "seconds": 1}
+    schedule = {"skip_function": "file.remove", "skip_during_range": {"start": "0:00", "end": "23:59:59"}, "j": job}
+    (tmp_path / "made").touch()
+    agent = agents(schedule=schedule).start()
+    controller.wait(lambda: not (tmp_path / "made").exists(), "the other function")
+    assert "job=j why=in_skip_range" in agent.logged()
+
+
+def test_options_that_change_nothing_are_told(controller, agents):
+    job = {"function": "test.ping", "hours": 1, "returner": "redis", "enabeld": False}
+    agent = agents(schedule={"j": job}).start()
+    wanted = "event=scheduled_job_options_ignored job=j options=enabeld,returner"
+    controller.wait(lambda: wanted in agent.logged(), "the warning")
