@@ -78,6 +78,8 @@ class PlannedFiles:
         self._machine = machine
         self._nodes: dict[str, _Node | None] = {}
         """None: it is removed."""
+        self._linked: dict[tuple[int, int], _Node] = {}
+        """Files that have several names, by inode: what is planned of one name's owner, mode and times is so of all."""
         self._numbers = itertools.count(1)
         self._bytes = 0
 
@@ -205,7 +207,7 @@ class PlannedFiles:
         """See `Machine.chmod`."""
         place = self._place(path)
         node = self._edited(place, path)
-        self._nodes[place] = replace(node, mode=stat.S_IFMT(node.mode) | int(mode, 8))
+        self._put(place, replace(node, mode=stat.S_IFMT(node.mode) | int(mode, 8)))
 
     def chown(self, path: str, owner: tuple[str, int] | None, group: tuple[str, int] | None) -> None:
         """Name and number of the owner and of the group; None leaves it."""
@@ -215,7 +217,7 @@ class PlannedFiles:
             node = replace(node, owner="" if owner[0].isdigit() else owner[0], uid=owner[1])
         if group is not None:
             node = replace(node, owning_group="" if group[0].isdigit() else group[0], gid=group[1])
-        self._nodes[place] = node
+        self._put(place, node)
 
     def symlink(self, target: str, path: str) -> None:
         """See `Machine.symlink`."""
@@ -235,7 +237,7 @@ class PlannedFiles:
     def link(self, target: str, path: str) -> None:
         """See `Machine.link`."""
         node = self._edited(self._place(target), target)
-        self._nodes[self._place(target)] = node
+        self._nodes[self._place(target)] = self._linked[node.inode] = node
         self._nodes[self._in_a_folder(path)] = replace(node, fresh=True)
 
     def mknod(self, path: str, mode: int, device: tuple[int, int]) -> None:
@@ -264,7 +266,7 @@ class PlannedFiles:
         """See `Machine.utime`."""
         place, now = self._place(path), time.time()
         times = (now if atime is None else atime, now if mtime is None else mtime)
-        self._nodes[place] = replace(self._edited(place, path), times=times)
+        self._put(place, replace(self._edited(place, path), times=times))
 
     # --- paths ------------------------------------------------------------------------------------------------------
 
@@ -301,8 +303,11 @@ class PlannedFiles:
     def _lstat(self, place: str) -> FileStat | None:
         if place in self._nodes:
             node = self._nodes[place]
-            return None if node is None else _stat_of(node)
-        return None if self._hidden(place) else self._machine.stat(place)
+            return None if node is None else _stat_of(self._as_linked(node))
+        found = None if self._hidden(place) else self._machine.stat(place)
+        if found is None or found.inode not in self._linked:
+            return found
+        return _stat_of(self._as_linked(self._there(place, found)))
 
     def _hidden(self, place: str) -> bool:
         """Whether what is on the machine at a path is not there as planned."""
@@ -332,10 +337,17 @@ class PlannedFiles:
         """What is planned for a path, or is there; FileNotFoundError when neither."""
         node = self._nodes.get(place)
         if node is not None:
-            return node
+            return self._as_linked(node)
         found = self._lstat(place)
         if found is None:
             raise FileNotFoundError(2, "No such file or directory", path)
+        node = self._as_linked(self._there(place, found))
+        if stat.S_ISREG(node.mode) and found.found.st_nlink > 1:
+            self._linked.setdefault(node.inode, node)
+        return node
+
+    def _there(self, place: str, found: FileStat) -> _Node:
+        """What is on the machine."""
         return replace(
             self._node(found.found.st_mode),
             inode=found.inode,
@@ -348,6 +360,27 @@ class PlannedFiles:
             times=found.times[:2],
             fresh=False,
         )
+
+    def _as_linked(self, node: _Node) -> _Node:
+        """With what is planned through another name of the same file."""
+        other = self._linked.get(node.inode)
+        if other is None:
+            return node
+        return replace(
+            node,
+            mode=other.mode,
+            uid=other.uid,
+            gid=other.gid,
+            owner=other.owner,
+            owning_group=other.owning_group,
+            times=other.times,
+        )
+
+    def _put(self, place: str, node: _Node) -> None:
+        """Plan this for a path, and for the other names of the file."""
+        self._nodes[place] = node
+        if node.inode in self._linked:
+            self._linked[node.inode] = node
 
 
 def _with_parents(place: str) -> Iterator[str]:

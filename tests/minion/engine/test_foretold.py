@@ -63,6 +63,24 @@ PAIRS: dict[str, list[Low]] = {
         ("file.managed", "{top}/old/a", {"contents": "old", "mode": "0600"}),
         ("file.hardlink", "{top}/old/hard", {"target": "{top}/old/a", "force": True}),
     ],
+    "the mode of a file through both of its names": [
+        ("file.managed", "{top}/old/a", {"replace": False, "mode": "0600"}),
+        ("file.managed", "{top}/old/hard", {"replace": False, "mode": "0600"}),
+        ("file.managed", "{top}/old/a", {"replace": False, "mode": "0640"}),
+        ("file.managed", "{top}/old/hard", {"replace": False, "mode": "0600"}),
+    ],
+    "the mode of a file through a name that it gets": [
+        FILE,
+        ("file.hardlink", "{top}/b", {"target": "{top}/new/a"}),
+        ("file.managed", "{top}/new/a", {"replace": False, "mode": "0600"}),
+        ("file.managed", "{top}/b", {"replace": False, "mode": "0600"}),
+    ],
+    "a file that took the place of one of its names": [
+        ("file.managed", "{top}/old/a", {"replace": False, "mode": "0600"}),
+        ("file.managed", "{top}/old/hard", {"contents": "new", "mode": "0600"}),
+        ("file.managed", "{top}/old/hard", {"replace": False, "mode": "0640"}),
+        ("file.managed", "{top}/old/a", {"replace": False, "mode": "0640"}),
+    ],
     "rename": [FILE, ("file.rename", "{top}/b", {"source": "{top}/new/a"})],
     "renamed and edited": [
         FILE,
