@@ -86,7 +86,7 @@ def compose(resources: Resources) -> Parts:
         pull_requests=pull_requests,
         runners=runners,
         returners=returners,
-        reactor=compose_reactor(shared, compilation, actions.jobs, runners, reconciler),
+        reactor=compose_reactor(shared, compilation, actions.jobs, runners, reconciler, returners),
         engines=compose_engines(shared, runners),
         schedule=schedule,
     )

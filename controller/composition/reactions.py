@@ -18,14 +18,21 @@ from controller.reactions.reactor_process import ReactorProcess
 from controller.reactions.rules import RULE_STATE, RuleRecord
 from controller.reconcile.decision import AfterRun, Request
 from controller.reconcile.reconciler import Reconciler
+from controller.returners.returners import NotSent, Returners
 from controller.runners import registry
 from controller.runners.runner_jobs import ControllerCall, RunnerJobs
+from controller.schema.errors import ServiceError
 from reactors.rules.loop_guard import LoopBounds, LoopGuard
-from reactors.rules.reaction import Parameters, ReactionCall
+from reactors.rules.reaction import NOTIFIERS, Parameters, ReactionCall
 
 
 def compose_reactor(
-    shared: Shared, compilation: CompilationParts, jobs: Jobs, runners: RunnerJobs, reconciler: Reconciler
+    shared: Shared,
+    compilation: CompilationParts,
+    jobs: Jobs,
+    runners: RunnerJobs,
+    reconciler: Reconciler,
+    returners: Returners,
 ) -> Reactor:
     """What answers events."""
     settings = shared.resources.settings
@@ -54,6 +61,8 @@ def compose_reactor(
             jobs=jobs,
             start_runner=partial(_start_runner, runners),
             sync=partial(_sync, reconciler),
+            refresh=runners.ports.fetch,
+            notify=partial(_notify, returners, shared.epoch),
             most_minions=limits.minions,
         ),
         guard=LoopGuard(LoopBounds(depth=limits.chain, firings=limits.firings_per_minute)),
@@ -74,6 +83,20 @@ def _sync(reconciler: Reconciler, minions: Sequence[str], whole: bool, cause: in
         minion: answer.run_id if isinstance(answer, AfterRun) else answer if isinstance(answer, str) else ""
         for minion, answer in answers.items()
     }
+
+
+async def _notify(returners: Returners, epoch: str, call: ReactionCall, cause: int) -> None:
+    message = {
+        "title": str(call.kwarg.get("title") or ""),
+        "text": str(call.kwarg.get("text") or ""),
+        "reaction": call.id,
+        "event": cause,
+        "ret_config": str(call.kwarg.get("profile") or "") or None,
+    }
+    try:
+        await returners.notify(NOTIFIERS[call.fun], message, f"{epoch}-{cause}-{call.id}")
+    except NotSent as error:
+        raise ServiceError("conflict", f"notify.{call.fun}: {error}") from error
 
 
 async def _start_runner(runners: RunnerJobs, call: ReactionCall, cause: int) -> str:

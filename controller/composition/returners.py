@@ -15,6 +15,7 @@ def compose_returners(shared: Shared) -> Returners:
         settings=settings.returners,
         path=settings.cachedir / "returners" / "spool.sqlite",
         limits=settings.limits.returner,
+        message_bytes=settings.limits.reactor.message_bytes,
         life=shared.epoch,
         store=shared.resources.store,
         bus=shared.bus,

@@ -242,6 +242,8 @@ class ReactorLimits:
     """Events of one entry of `reactor` about one minion in a minute; more are refused."""
     minions: LimitCount = 10_000
     """Minions that one reaction calls a function on."""
+    message_bytes: LimitCount = 16 * 1024
+    """Bytes of a message that `notify` sends; a longer one is refused."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

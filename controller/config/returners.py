@@ -20,7 +20,7 @@ _NONE = (None, "", LOCAL)
 _JOB_CACHES = ("ext_job_cache", "master_job_cache")
 """In the order in which Salt's runner `jobs` asks them."""
 _OWN = ("elasticsearch", "redis", "returner", "slack_webhook", "smtp", "syslog", "webhook")
-"""Options of returners have one of these names, or begin with one and a dot."""
+"""Options of returners have one of these names, or begin with one and a dot; a profile's stands before both."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,7 +41,7 @@ class ReturnerSettings:
 
 def is_returner_option(name: str) -> bool:
     """Whether an option belongs to a returner."""
-    return name.partition(".")[0] in _OWN
+    return any(part in _OWN for part in name.split(".")[:2])
 
 
 def read_returners(options: Mapping[str, Option], faults: list[Fault]) -> ReturnerSettings:

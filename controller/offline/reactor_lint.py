@@ -129,9 +129,10 @@ class ReactorLint:
             yield Finding.of(call, rule)
             return
         yield from (Finding.of(warning, "no-effect") for warning in warnings)
-        if MARK not in call.fun and (wrong := self.functions.why_not(_CALLED[call.type], call.fun)):
+        kind = _CALLED.get(call.type)
+        if kind is not None and MARK not in call.fun and (wrong := self.functions.why_not(kind, call.fun)):
             yield Finding.of(location.problem(wrong.message, chunk.state, hint=wrong.hint), "unknown-function")
-        if call.type == "local":
+        if call.tgt is not None or call.type == "local":
             yield from self._of_target(call, chunk, location)
 
     def _of_target(self, call: ReactionCall, chunk: Chunk, location: SourceLocation) -> Iterator[Finding]:

@@ -30,6 +30,12 @@ StartSync: TypeAlias = Callable[[Sequence[str], bool, int], Mapping[str, str]]
 Minion -> its run; empty where nothing is to be done or it is not connected.
 """
 
+Refresh: TypeAlias = Callable[[str | None, str], int]
+"""Has a remote fetched, or all; arguments: its name, who asks. How many those are."""
+
+Notify: TypeAlias = Callable[[ReactionCall, int], Awaitable[None]]
+"""Has a message sent: it is on disk when this returns. Arguments: the call, id of the cause. Raises ServiceError."""
+
 StartRunner: TypeAlias = Callable[[ReactionCall, int], Awaitable[str]]
 """Begins a runner or wheel; arguments: the call, id of the cause. The jid."""
 
@@ -73,6 +79,8 @@ class ReactionActions:
     jobs: Jobs
     start_runner: StartRunner
     sync: StartSync
+    refresh: Refresh
+    notify: Notify
     most_minions: int
     batches: set[asyncio.Task[None]] = field(default_factory=set)
     """Those that go on."""
@@ -83,8 +91,13 @@ class ReactionActions:
         try:
             if call.type == "local":
                 return await self._local(call, cause, about)
+            if call.type == "reconcile" and call.fun == "refresh":
+                return self._refresh(call, about)
             if call.type == "reconcile":
                 return await self._sync(call, cause, about)
+            if call.type == "notify":
+                await self.notify(call, cause)
+                return StartedAction(**about)
             if call.type in ("runner", "wheel"):
                 return StartedAction(**about, jobs={"": await self.start_runner(call, cause)})
         except ServiceError as error:
@@ -122,6 +135,13 @@ class ReactionActions:
         asked = self.sync(minions, call.kwarg.get("whole") is True, cause)
         jobs = {minion: run_id for minion, run_id in asked.items() if run_id}
         return StartedAction(**about, jobs=jobs, unreachable=[minion for minion in asked if minion not in jobs])
+
+    def _refresh(self, call: ReactionCall, about: Mapping[str, Any]) -> StartedAction:
+        remote = str(call.kwarg.get("remote") or "") or None
+        if self.refresh(remote, USER):
+            return StartedAction(**about)
+        text = f"there is no remote {remote}: `saltern remote list` shows all" if remote else "there are no remotes"
+        return StartedAction(**about, error=text)
 
     async def _minions(self, target: TargetExpression, subset: int) -> list[str]:
         """The minions of a target, or so many of them by chance. Raises ServiceError."""

@@ -1,4 +1,4 @@
-"""Hands events and jobs to returners.
+"""Hands events, jobs and messages for people to returners.
 
 Events of the bus are written to a spool on disk, in a thread; a process for each returner delivers from there. A run
 that was stored, and whose event was lost when the controller was killed, is found in the store at the next start.
@@ -7,12 +7,13 @@ that was stored, and whose event was lost when the controller was killed, is fou
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+import json
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import structlog
 
@@ -24,10 +25,17 @@ from controller.returners.entries import OWN_TAGS, ended_run, event_entries, loa
 from controller.runners.job_views import jid_of
 from controller.schema.minions import ReturnerStatus
 from controller.store import RunRecord, Store
+from minion.returners.delivery import MESSAGES
+from minion.returners.registry import built_in
 from minion.returners.spool import QueueState, Spool, SpoolBounds, Waiting
 from options.limits import CountRefusal
 from reactors.bus import Bus, Subscription
 from reactors.events import Event
+
+
+class NotSent(Exception):
+    """A message that is not sent; the text says why."""
+
 
 log = structlog.get_logger("saltern.returners")
 
@@ -53,6 +61,8 @@ class Returners:
     path: Path
     """Of the spool."""
     limits: ReturnerLimits
+    message_bytes: int
+    """Of a message for people."""
     life: str
     """Of this controller."""
     store: Store
@@ -64,28 +74,84 @@ class Returners:
     _processes: dict[str, DeliveryProcess] = field(default_factory=dict)
     _loaded: dict[str, None] = field(default_factory=dict)
     """The newest jobs of which it was written what was asked for; the others are written again, and known by name."""
+    _spool: asyncio.Future[Spool] | None = None
+    _needed: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set when there is something to do."""
+    _unstarted: asyncio.Queue[str] = field(default_factory=asyncio.Queue)
+    """Returners that get their first message."""
     _told: dict[str, tuple[bool, int]] = field(default_factory=dict)
     """Returner -> whether it was said to fail, and how many drops were told of."""
 
     async def run(self) -> None:
         """Hand over what happens, until cancelled."""
-        names = dict.fromkeys((*self.settings.event_return, *self.settings.job_caches))
-        if not names:
-            return
+        names = tuple(dict.fromkeys((*self.settings.event_return, *self.settings.job_caches)))
+        if not names and not await asyncio.to_thread(self.path.exists):
+            await self._needed.wait()
         bounds = SpoolBounds(entries=self.limits.entries, size=self.limits.size)
         with self.bus.subscribe_to(self._is_wanted, on_refusal=self.on_refusal) as subscription:
             spool = await self._until_written(lambda: Spool(self.path, bounds))
-            self._processes = {
-                name: DeliveryProcess(
-                    returner=name, spool=spool, opts=dict(self.settings.opts), seconds=self.limits.seconds
-                )
-                for name in names
-            }
+            left = await self._until_written(spool.waiting)
             async with asyncio.TaskGroup() as tasks:
-                for process in self._processes.values():
-                    tasks.create_task(process.run())
+                for name in (*names, *(one for one in left if one.startswith(MESSAGES))):
+                    self._unstarted.put_nowait(name)
+                self._spooled().set_result(spool)
+                tasks.create_task(self._start_processes(spool, tasks))
                 tasks.create_task(self._watch(spool))
                 tasks.create_task(self._collect(spool, subscription))
+
+    async def notify(self, returner: str, message: Mapping[str, Any], name: str) -> None:
+        """Have a message sent to people; it is on disk when this returns.
+
+        Args:
+            returner: which sends it.
+            message: `title`, `text`, `ret_config` (a profile of its options), and what it is about.
+            name: by which the same message is known again.
+
+        Raises:
+            NotSent: it cannot be sent, or not be written; the text says why.
+        """
+        if why := await asyncio.to_thread(self._why_not, returner, message):
+            raise NotSent(why)
+        self._needed.set()
+        queue = f"{MESSAGES}{returner}"
+        spool = await asyncio.shield(self._spooled())
+        try:
+            await asyncio.to_thread(spool.put, [Waiting(returner=queue, kind="message", name=name, body=message)])
+        except OSError as error:
+            raise NotSent(f"the message cannot be written to disk: {error}") from error
+        if queue in self._processes:
+            self._processes[queue].wake()
+        else:
+            self._unstarted.put_nowait(queue)
+
+    def _why_not(self, returner: str, message: Mapping[str, Any]) -> str:
+        """Why a message cannot be sent, as far as the configuration tells."""
+        opts, profile, sender = self.settings.opts, message.get("ret_config"), built_in(returner)
+        if profile and not any(name.startswith(f"{profile}.{returner}") for name in opts):
+            return f"there are no options {profile}.{returner} in the controller's file"
+        if sender.missing is not None and (missing := sender.missing(opts, message)):
+            return f"{returner} is not configured: write {', '.join(missing)} into the controller's file"
+        size = len(json.dumps(message, default=str).encode())
+        if size > self.message_bytes:
+            self.metrics.limit_refused("reactor", "message-bytes")
+            return f"the message has {size} bytes; the limit is {self.message_bytes}"
+        return ""
+
+    def _spooled(self) -> asyncio.Future[Spool]:
+        """The spool, once it is opened."""
+        if self._spool is None:
+            self._spool = asyncio.get_running_loop().create_future()
+        return self._spool
+
+    async def _start_processes(self, spool: Spool, tasks: asyncio.TaskGroup) -> None:
+        while True:
+            name = await self._unstarted.get()
+            if name not in self._processes:
+                process = DeliveryProcess(
+                    returner=name, spool=spool, opts=dict(self.settings.opts), seconds=self.limits.seconds
+                )
+                self._processes[name] = process
+                tasks.create_task(process.run())
 
     def _is_wanted(self, event: Event) -> bool:
         return bool(ended_run(self.settings, event.tag)) or takes_event(self.settings, event.tag)

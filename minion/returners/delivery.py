@@ -12,6 +12,8 @@ from minion.returners.spool import Spool, Waiting
 FIRST_WAIT = 1.0
 """Seconds until a returner that failed once is tried again; twice as many after each further failure."""
 LONGEST_WAIT = 300.0
+MESSAGES = "notify."
+"""Before the name of a returner: the queue of its messages for people, which returns and events do not hold up."""
 EVENTS_AT_ONCE = 100
 """That a returner gets at once."""
 
@@ -49,7 +51,7 @@ def deliver_next(spool: Spool, returner: str, deliver: Deliver, most: int = EVEN
 
 def deliver_built_in(opts: Mapping[str, Any], entries: Sequence[Waiting]) -> None:
     """Hand entries of one kind to a returner that is built in."""
-    found = built_in(entries[0].returner)
+    found = built_in(entries[0].returner.removeprefix(MESSAGES))
     match entries[0].kind:
         case "return":
             for entry in entries:
@@ -57,6 +59,10 @@ def deliver_built_in(opts: Mapping[str, Any], entries: Sequence[Waiting]) -> Non
         case "event":
             if found.event_return is not None:
                 found.event_return(opts, [{**entry.body, "name": entry.name} for entry in entries])
+        case "message":
+            if found.message is not None:
+                for entry in entries:
+                    found.message(opts, {**entry.body, "name": entry.name})
         case "load":
             if found.job_cache is not None:
                 for entry in entries:

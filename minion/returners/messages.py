@@ -42,6 +42,13 @@ _SLACK = {
     "show_tasks": False,
 }
 _WEBHOOK = {"url": None, "headers": None, "username": "", "password": "", "timeout": 20, "verify_ssl": True}
+_DEFAULTS: Mapping[str, Mapping[str, Any]] = {
+    "slack_webhook": _SLACK,
+    "smtp": _SMTP,
+    "syslog": _SYSLOG,
+    "webhook": _WEBHOOK,
+}
+_NEEDED = {"slack_webhook": ("webhook",), "smtp": ("from", "to", "host"), "webhook": ("url",)}
 _DATAGRAM = 64 * 1024
 """Bytes of a message of syslog: what does not fit is cut."""
 _MOST_TEXT = 100_000
@@ -57,6 +64,11 @@ def syslog_events(opts: Mapping[str, Any], events: Sequence[Mapping[str, Any]]) 
     """Write events there, each as JSON."""
     for event in events:
         _log(opts, None, json.dumps({"tag": event["tag"], "data": event["data"]}, default=str))
+
+
+def syslog_message(opts: Mapping[str, Any], message: Mapping[str, Any]) -> None:
+    """Write a message there."""
+    _log(opts, message, " - ".join(str(message[key]) for key in ("title", "text") if message[key]))
 
 
 def _log(opts: Mapping[str, Any], ret: Mapping[str, Any] | None, text: str) -> None:
@@ -79,23 +91,32 @@ def _log(opts: Mapping[str, Any], ret: Mapping[str, Any] | None, text: str) -> N
 
 def smtp(opts: Mapping[str, Any], ret: Mapping[str, Any]) -> None:
     """Mail a return. Its Message-ID is made of jid and minion, by which the same mail is known again."""
-    found = options_of("smtp", opts, _SMTP, ret)
-    missing = [f"smtp.{name}" for name in ("from", "to", "host") if not found[name]]
-    if missing:
-        raise ReturnerError(f"smtp: not configured: {', '.join(missing)}")
-    message = EmailMessage()
+    found = _configured("smtp", opts, ret)
     about = {**ret, "outcome": "succeeded" if ret.get("success") else "failed"}
-    message["From"] = str(found["from"])
-    to = found["to"]
-    message["To"] = ", ".join(map(str, to)) if isinstance(to, list | tuple) else str(to)
-    message["Subject"] = " ".join(_filled(str(found["subject"]), about).split())
-    message["Message-ID"] = f"<{_word(ret['jid'])}.{_word(ret['id'])}@saltern>"
+    message = _letter(found, _filled(str(found["subject"]), about), f"{_word(ret['jid'])}.{_word(ret['id'])}")
     fields = found["fields"]
     names = fields if isinstance(fields, list | tuple) else str(fields).split(",")
     lines = [f"{name.strip()}: {ret.get(name.strip())}" for name in names if name.strip()]
     text = json.dumps(ret.get("return"), indent=2, default=str)[:_MOST_TEXT]
     message.set_content("\n".join([*lines, "", text]) + "\n")
     _mail(found, message)
+
+
+def smtp_message(opts: Mapping[str, Any], message: Mapping[str, Any]) -> None:
+    """Mail a message; the same one is known again by its Message-ID."""
+    found = _configured("smtp", opts, message)
+    letter = _letter(found, str(message["title"] or message["text"])[:200], _word(message["name"]))
+    letter.set_content(str(message["text"] or message["title"]) + "\n")
+    _mail(found, letter)
+
+
+def _letter(found: Mapping[str, Any], subject: str, name: str) -> EmailMessage:
+    letter, to = EmailMessage(), found["to"]
+    letter["From"] = str(found["from"])
+    letter["To"] = ", ".join(map(str, to)) if isinstance(to, list | tuple) else str(to)
+    letter["Subject"] = " ".join(subject.split())
+    letter["Message-ID"] = f"<{name}@saltern>"
+    return letter
 
 
 def _mail(found: Mapping[str, Any], message: EmailMessage) -> None:
@@ -118,11 +139,7 @@ def _word(value: Any) -> str:
 
 def slack_webhook(opts: Mapping[str, Any], ret: Mapping[str, Any]) -> None:
     """Post a return to a channel, by an incoming webhook of Slack."""
-    found = options_of("slack_webhook", opts, _SLACK, ret)
-    if not found["webhook"]:
-        raise ReturnerError("slack_webhook: not configured: slack_webhook.webhook")
-    hook = str(found["webhook"])
-    url = hook if "://" in hook else f"https://hooks.slack.com/services/{hook}"
+    found = _configured("slack_webhook", opts, ret)
     states = ret.get("return")
     tasks = [one for one in states.values() if isinstance(one, Mapping)] if isinstance(states, Mapping) else []
     failed = [one for one in tasks if one.get("result") is False]
@@ -134,9 +151,21 @@ def slack_webhook(opts: Mapping[str, Any], ret: Mapping[str, Any]) -> None:
         text += "".join(f"\n{one.get('__id__', one.get('name', ''))}: {one.get('comment', '')}" for one in failed[:20])
     title = _filled(str(found["success_title" if good else "failure_title"]), ret)
     card = {"color": "#272727" if good else "#b30000", "title": title, "text": text[:3000], "fallback": title}
-    if found["author_icon"]:
-        card["author_icon"] = str(found["author_icon"])
-    request("POST", url, json.dumps({"attachments": [card]}).encode())
+    _post_card(found, card)
+
+
+def slack_message(opts: Mapping[str, Any], message: Mapping[str, Any]) -> None:
+    """Post a message to a channel."""
+    title, text = str(message["title"] or ""), str(message["text"] or "")
+    card = {"color": "#272727", "text": text[:3000], "fallback": (title or text)[:200]}
+    _post_card(_configured("slack_webhook", opts, message), {**card, "title": title} if title else card)
+
+
+def _post_card(found: Mapping[str, Any], card: Mapping[str, Any]) -> None:
+    hook = str(found["webhook"])
+    url = hook if "://" in hook else f"https://hooks.slack.com/services/{hook}"
+    icon = {"author_icon": str(found["author_icon"])} if found["author_icon"] else {}
+    request("POST", url, json.dumps({"attachments": [{**card, **icon}]}).encode())
 
 
 def webhook(opts: Mapping[str, Any], ret: Mapping[str, Any]) -> None:
@@ -149,10 +178,14 @@ def webhook_events(opts: Mapping[str, Any], events: Sequence[Mapping[str, Any]])
     _post(opts, None, [{"tag": event["tag"], "data": event["data"]} for event in events], str(events[0]["name"]))
 
 
+def webhook_message(opts: Mapping[str, Any], message: Mapping[str, Any]) -> None:
+    """Post a message as JSON: `title`, `text`, `reaction` and `event`."""
+    body = {key: value for key, value in message.items() if key not in ("name", "ret_config")}
+    _post(opts, message, body, str(message["name"]))
+
+
 def _post(opts: Mapping[str, Any], ret: Mapping[str, Any] | None, body: Any, name: str) -> None:
-    found = options_of("webhook", opts, _WEBHOOK, ret)
-    if not found["url"]:
-        raise ReturnerError("webhook: not configured: webhook.url")
+    found = _configured("webhook", opts, ret)
     headers = {str(key): str(value) for key, value in (found["headers"] or {}).items()}
     request(
         "POST",
@@ -164,6 +197,18 @@ def _post(opts: Mapping[str, Any], ret: Mapping[str, Any] | None, body: Any, nam
         timeout=times(found["timeout"], 20.0),
         verify=bool(found["verify_ssl"]),
     )
+
+
+def missing_options(name: str, opts: Mapping[str, Any], ret: Mapping[str, Any] | None) -> list[str]:
+    """Options without which nothing can be sent."""
+    found = options_of(name, opts, _DEFAULTS[name], ret)
+    return [f"{name}.{option}" for option in _NEEDED.get(name, ()) if not found[option]]
+
+
+def _configured(name: str, opts: Mapping[str, Any], ret: Mapping[str, Any] | None) -> dict[str, Any]:
+    if missing := missing_options(name, opts, ret):
+        raise ReturnerError(f"{name}: not configured: {', '.join(missing)}")
+    return options_of(name, opts, _DEFAULTS[name], ret)
 
 
 def _filled(form: str, values: Mapping[str, Any]) -> str:

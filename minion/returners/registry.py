@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, TypeAlias
 
@@ -31,6 +31,10 @@ class BuiltInReturner:
     returner: Callable[[Opts, Mapping[str, Any]], None]
     event_return: Callable[[Opts, Sequence[Mapping[str, Any]]], None] | None = None
     job_cache: JobCache | None = None
+    message: Callable[[Opts, Mapping[str, Any]], None] | None = None
+    """Takes a message for people: `title`, `text`, `name`, `ret_config`, and what it is about."""
+    missing: Callable[[Opts, Mapping[str, Any]], list[str]] | None = None
+    """Options without which a message cannot be sent."""
 
 
 def _elasticsearch() -> BuiltInReturner:
@@ -63,12 +67,17 @@ def _redis() -> BuiltInReturner:
 def _message(name: str) -> BuiltInReturner:
     from minion.returners import messages
 
-    return {
-        "slack_webhook": BuiltInReturner(returner=messages.slack_webhook),
-        "smtp": BuiltInReturner(returner=messages.smtp),
-        "syslog": BuiltInReturner(returner=messages.syslog, event_return=messages.syslog_events),
-        "webhook": BuiltInReturner(returner=messages.webhook, event_return=messages.webhook_events),
+    found = {
+        "slack_webhook": BuiltInReturner(returner=messages.slack_webhook, message=messages.slack_message),
+        "smtp": BuiltInReturner(returner=messages.smtp, message=messages.smtp_message),
+        "syslog": BuiltInReturner(
+            returner=messages.syslog, event_return=messages.syslog_events, message=messages.syslog_message
+        ),
+        "webhook": BuiltInReturner(
+            returner=messages.webhook, event_return=messages.webhook_events, message=messages.webhook_message
+        ),
     }[name]
+    return replace(found, missing=partial(messages.missing_options, name))
 
 
 _MAKERS: Mapping[str, Callable[[], BuiltInReturner]] = {

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeAlias
 
-Kind: TypeAlias = Literal["return", "event", "load"]
+Kind: TypeAlias = Literal["return", "event", "load", "message"]
 
 _BUSY_SECONDS = 30.0
 _SCHEMA = """

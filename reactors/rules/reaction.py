@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
 from highstate.types import Problem
 
-ReactionType: TypeAlias = Literal["local", "runner", "wheel", "caller", "reconcile"]
+ReactionType: TypeAlias = Literal["local", "runner", "wheel", "caller", "reconcile", "notify"]
 """local: a job on minions; runner and wheel: a function of the controller; caller: a function on its own machine;
-reconcile: what people do with `saltern sync`, of native rules alone."""
+reconcile: what people do with `saltern sync`, or a fetch; notify: a message to people. The last two are Saltern's."""
 
-REACTION_TYPES: tuple[ReactionType, ...] = ("local", "runner", "wheel", "caller")
+REACTION_TYPES: tuple[ReactionType, ...] = get_args(ReactionType)
 
 
 class Parameters(NamedTuple):
@@ -23,6 +23,22 @@ class Parameters(NamedTuple):
     optional: tuple[str, ...]
     any_name: bool = False
     """Whether it takes further named arguments."""
+
+
+NOTIFIERS: Mapping[str, str] = {"slack": "slack_webhook", "smtp": "smtp", "syslog": "syslog", "webhook": "webhook"}
+"""Functions of `notify` -> the returners whose options and senders they use."""
+
+OWN_FUNCTIONS: Mapping[tuple[str, str], Parameters] = {
+    ("reconcile", "sync"): Parameters((), ("whole",)),
+    ("reconcile", "refresh"): Parameters((), ("remote",)),
+    **{("notify", name): Parameters((), ("text", "title", "profile")) for name in NOTIFIERS},
+}
+"""(type, function) -> parameters, of the types that are Saltern's."""
+
+
+def functions_of_type(kind: str) -> tuple[str, ...]:
+    """The functions of a type that is Saltern's, as they are written; none for another."""
+    return tuple(f"{one}.{fun}" for one, fun in OWN_FUNCTIONS if one == kind)
 
 
 ParametersOf: TypeAlias = Callable[[Literal["runner", "wheel"], str], "Parameters | None"]
@@ -39,7 +55,7 @@ class ReactionCall:
     type: ReactionType
     fun: str
     tgt: Any = None
-    """Of `local` alone: a pattern, or a list of ids."""
+    """Of `local` and `reconcile.sync`: a pattern, or a list of ids."""
     tgt_type: str | None = None
     arg: tuple[Any, ...] = ()
     kwarg: dict[str, Any] = field(default_factory=dict)

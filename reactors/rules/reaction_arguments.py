@@ -17,7 +17,15 @@ from typing import Any
 from highstate.compile.high import REQUISITE_ARGUMENTS
 from highstate.compile.positions import SourceLocation, near
 from highstate.types import Chunk, Problem
-from reactors.rules.reaction import REACTION_TYPES, Parameters, ParametersOf, ReactionCall, ReactionType
+from reactors.rules.reaction import (
+    OWN_FUNCTIONS,
+    REACTION_TYPES,
+    Parameters,
+    ParametersOf,
+    ReactionCall,
+    ReactionType,
+    functions_of_type,
+)
 
 _ALIASES = {"cmd": "local"}
 """Older names of types."""
@@ -41,6 +49,8 @@ def reaction_of(
     if kind in ("runner", "wheel") and parameters is None:
         reading.warn(f"there is no {kind} {chunk.fun}", hint="this reaction will fail")
         parameters = Parameters((), (), any_name=True)
+    if kind in ("reconcile", "notify"):
+        return _of_saltern(kind, given, reading)
     if kind == "local" and "tgt" not in given:
         text = f"the reaction {chunk.id!r} says nothing of its minions"
         return location.problem(text, chunk.state, hint="add `- tgt: PATTERN`")
@@ -54,6 +64,34 @@ def reaction_of(
     return ReactionCall(
         sls=chunk.sls, id=chunk.id, type=kind, fun=chunk.fun, arg=tuple(arg), kwarg=dict(kwarg), **about
     )
+
+
+def _of_saltern(kind: ReactionType, given: Mapping[str, Any], reading: _Reading) -> ReactionCall | Problem:
+    """A reaction of a type that Salt does not have."""
+    chunk, location = reading.chunk, reading.location
+    parameters = OWN_FUNCTIONS.get((kind, chunk.fun))
+    if parameters is None:
+        known = functions_of_type(kind)
+        hint = near(f"{kind}.{chunk.fun}", known) or f"there is {', '.join(known)}"
+        return location.problem(f"there is no {kind}.{chunk.fun}", chunk.state, hint=hint)
+    about: dict[str, Any] = {}
+    if (kind, chunk.fun) == ("reconcile", "sync"):
+        if not given.get("tgt"):
+            text = f"the reaction {chunk.id!r} says nothing of its minions"
+            return location.problem(text, chunk.state, hint="add `- tgt: PATTERN`")
+        about = {key: value for key, value in reading.of_job(given).items() if key in ("tgt", "tgt_type")}
+    rest = {key: value for key, value in given.items() if key not in ("tgt", "tgt_type", "expr_form")}
+    arguments = reading.arguments(rest, parameters)
+    if isinstance(arguments, Problem):
+        return arguments
+    kwarg = {**dict(zip(parameters.optional, arguments[0], strict=False)), **arguments[1]}
+    for name in [name for name in kwarg if name not in parameters.optional]:
+        reading.warn(f"{kind}.{chunk.fun} has no parameter {name!r}", "args", hint=near(name, parameters.optional))
+        del kwarg[name]
+    if kind == "notify" and not kwarg.get("text") and not kwarg.get("title"):
+        text = f"the reaction {chunk.id!r} has nothing to say"
+        return location.problem(text, chunk.state, hint="add `- text: WORDS`")
+    return ReactionCall(sls=chunk.sls, id=chunk.id, type=kind, fun=chunk.fun, kwarg=kwarg, **about)
 
 
 class _Reading:

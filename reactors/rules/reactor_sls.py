@@ -121,9 +121,9 @@ def _read(high: High, path: str, context: RenderContext, event: Mapping[str, Val
         text = f"an SLS of a reactor has no {unknown[0]}"
         high.problems.append(location.problem(text, unknown[0], hint="name all SLS in the option `reactor`"))
         return
+    for id_ in rendered.data:  # `read_states` keeps the place where an ID was declared first
+        high.locations.pop(id_, None)
     bodies = read_states(high, rendered.data, location, dotted_functions=True)
-    for id_ in bodies:  # `read_states` keeps the place where an ID was declared first
-        high.locations[id_] = SourceLocation(source, (id_,))
     for body in bodies.values():
         body["__sls__"] = path
     high.bodies.update(bodies)

@@ -14,7 +14,7 @@ from typing import Any
 from options.document import Fault, Inside, Option
 from options.near_names import did_you_mean
 from reactors.rules.condition import BadCondition, Condition, EventValues, read_condition
-from reactors.rules.reaction import ReactionCall, ReactionType
+from reactors.rules.reaction import OWN_FUNCTIONS, ReactionCall, ReactionType, functions_of_type
 
 _PLACEHOLDER = re.compile(r"\{\{(.*?)\}\}", re.DOTALL)
 _PLAIN = re.compile(r"[\w.:@/-]{1,256}", re.ASCII)
@@ -26,16 +26,15 @@ _TYPES: Mapping[str, ReactionType] = {
     "runner": "runner",
     "wheel": "wheel",
     "reconcile": "reconcile",
+    "notify": "notify",
 }
 _OF_JOB = ("tgt", "tgt_type", "batch", "subset", "timeout")
 _OPTIONS: Mapping[ReactionType, frozenset[str]] = {
     "local": frozenset((*_OF_JOB, "args", "arg", "kwarg")),
     "runner": frozenset(("args", "arg", "kwarg")),
     "wheel": frozenset(("args", "arg", "kwarg")),
-    "reconcile": frozenset(("tgt", "tgt_type", "whole")),
 }
-RECONCILING = ("sync",)
-"""Functions of `reconcile`."""
+_OF_TARGET = frozenset(("tgt", "tgt_type"))
 MOST_ACTIONS = 100
 """Of one rule."""
 
@@ -76,7 +75,7 @@ class RuleAction:
         settled = {name: _settled(value, event) for name, value in given.items()}
         arg, kwarg = _arguments(settled)
         about: dict[str, Any] = {}
-        if self.type in ("local", "reconcile"):
+        if "tgt" in self.options:
             about = self._target(event)
         if self.type == "local":
             about |= {
@@ -84,8 +83,8 @@ class RuleAction:
                 "subset": int(settled.get("subset") or 0),
                 "timeout": float(settled.get("timeout") or 0),
             }
-        if self.type == "reconcile":
-            kwarg = {"whole": settled.get("whole", False) is True}
+        if self.type in ("reconcile", "notify"):
+            kwarg = settled
         return ReactionCall(sls=rule, id=rule, type=self.type, fun=self.fun, arg=tuple(arg), kwarg=kwarg, **about)
 
     def _target(self, event: EventValues) -> dict[str, Any]:
@@ -149,20 +148,22 @@ def _action(name: str, given: Any, place: str) -> RuleAction:
     if kind is None or not fun:
         hint = did_you_mean(head, tuple(_TYPES)) or f"there is {', '.join(_TYPES)}"
         raise ValueError(f"there are no actions {name!r}; {hint}")
-    if kind == "reconcile" and fun not in RECONCILING:
-        raise ValueError(
-            f"there is no reconcile.{fun}; there is {', '.join(f'reconcile.{each}' for each in RECONCILING)}"
-        )
+    own = OWN_FUNCTIONS.get((kind, fun))
+    if own is None and kind in ("reconcile", "notify"):
+        raise ValueError(f"there is no {name}; there is {', '.join(functions_of_type(kind))}")
+    targeted = name == "reconcile.sync" or kind == "local"
     if given is not None and not isinstance(given, Mapping):
         raise ValueError(f"{name}: its options must be a mapping, not {given!r}")
     options = dict(given or {})
-    known = _OPTIONS[kind]
+    known = _OPTIONS[kind] if own is None else frozenset(own.optional) | (_OF_TARGET if targeted else frozenset())
     for key in options:
         if key not in known:
             hint = did_you_mean(str(key), tuple(known)) or f"there is {', '.join(sorted(known))}"
             raise ValueError(f"{name} has no option {key!r}; {hint}")
-    if kind in ("local", "reconcile") and not options.get("tgt"):
+    if targeted and not options.get("tgt"):
         raise ValueError(f"{name} says nothing of its minions: add tgt")
+    if kind == "notify" and not options.get("text") and not options.get("title"):
+        raise ValueError(f"{name} has nothing to say: add text")
     try:
         return RuleAction(type=kind, fun=fun, options=_read(options), place=place)
     except BadCondition as error:

@@ -20,7 +20,8 @@ class Service:
 
         class Handler(http.server.BaseHTTPRequestHandler):
             def do_POST(self):
-                got.extend(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
+                body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+                got.extend(body if isinstance(body, list) else [body])
                 self.send_response(200)
                 self.end_headers()
 
@@ -144,3 +145,52 @@ def test_a_job_is_read_back_from_the_job_cache(make_rig, redis_socket):
         client.hset("ret:20200101000000000001", "old1", json.dumps({**ret, "id": "old1"}))
     found = rig.saltern("runner", "jobs.lookup_jid", "20200101000000000001", "--out", "json")
     assert json.loads(found.stdout) == {"old1": {"args": ["kept"], "kwargs": {}}}
+
+
+NOTIFY = """
+tell:
+  notify.webhook:
+    - title: {{ data['id'] }}
+    - text: {{ data['data']['text'] | tojson }}
+elsewhere:
+  notify.slack:
+    - text: x
+again:
+  reconcile.sync:
+    - tgt: web1
+    - whole: true
+fetch:
+  reconcile.refresh:
+    - remote: nosuch
+"""
+
+
+def test_a_reaction_tells_people_once_their_service_is_there_again(make_rig, service, tmp_path):
+    sls = tmp_path / "notify.sls"
+    sls.write_text(NOTIFY)
+    rig = make_rig(
+        minions={"web1": {}},
+        reactor=[{"my/alarm": [str(sls)]}],
+        rules=[{"name": "own", "tag": "my/alarm", "do": [{"notify.webhook": {"text": "of {{ minion }}"}}]}],
+        **{"webhook.url": f"http://127.0.0.1:{service.port}"},
+    )
+    service.stop()
+    rig.saltern("run", "web1", "event.send", "my/alarm", '{"text": "{{ 7 * 7 }}"}')
+    rig.wait("that it fails", lambda: returner(rig, "notify.webhook").get("failures", 0) > 0)
+    done = rig.wait(
+        "the reaction", lambda: [one for one in rig.ask("/reactions", limit=100) if one["outcome"] and one["sls"]]
+    )
+    assert sorted(f"{one['type']}.{one['fun']}" for one in done[0]["reactions"]) == [
+        "notify.slack", "notify.webhook", "reconcile.refresh", "reconcile.sync"
+    ]  # fmt: skip
+    assert any("slack_webhook is not configured: write slack_webhook.webhook" in one for one in done[0]["errors"])
+    assert any("there is no remote nosuch" in one for one in done[0]["errors"])
+    assert len(done[0]["errors"]) == 2
+    rig.kill("controller", children=False)
+    service.start()
+    rig.start_controller()
+    rig.wait("both messages", lambda: len(service.got) >= 2)
+    by_reaction = {one["reaction"]: one for one in service.got}
+    assert by_reaction["tell"]["text"] == "{{ 7 * 7 }}"
+    assert by_reaction["tell"]["title"] == "web1"
+    assert by_reaction["own"]["text"] == "of web1"

@@ -72,7 +72,7 @@ def test_what_is_wrong_is_said_with_file_and_line_and_the_rest_is_shown(run, mas
     code, out, err = run("test", "salt/auth", str(master.parent / "data.json"), "--out", "json")
     assert code == 4
     assert [each["id"] for each in json.loads(out)] == ["a"]
-    assert f"{master.parent / 'wrong.sls'}:4: there are no reactions of type 'nosuch'" in err
+    assert f"{master.parent / 'wrong.sls'}:5: there are no reactions of type 'nosuch'" in err
 
 
 def test_an_event_that_nothing_answers_has_no_reactions(run, master):

@@ -44,6 +44,12 @@ go_{{ data['id'] }}:
     - tgt: {{ data['id'] }}
     - args: {mods: web}
 {% endif %}
+told:
+  notify.slack:
+    - text: {{ data['id'] }}
+again:
+  reconcile.sync:
+    - tgt: {{ data['id'] }}
 call:
   runner.mine.deploy:
     - args: {x: 1}
@@ -66,6 +72,7 @@ def test_a_good_reactor_is_no_state_and_nothing_is_wrong_with_it(found):
         ("x:\n  nosuch.test.ping:\n    - tgt: a\n", 2, "form", "no reactions of type 'nosuch'", "runner"),
         ("x:\n  local.test.ping:\n    - tgt: a\n    - tgt_typ: list\n", 4, "no-effect", "tgt_typ has no", "tgt_type"),
         ("{% if x %}\nx:\n  local.test.pingg:\n    - tgt: a\n{% endif %}\n", 3, "unknown-function", "test.pingg", ""),
+        ("x:\n  notify.slak:\n    - text: a\n", 2, "form", "there is no notify.slak", "notify.slack"),
         ("x:\n  local.test.ping: [\n", 2, "yaml", "", ""),
     ],
 )  # fmt: skip

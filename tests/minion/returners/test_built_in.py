@@ -172,3 +172,45 @@ def test_a_name_that_is_not_known_has_a_hint_and_a_library_its_extra():
         built_in("rediss")
     with pytest.raises(LibraryMissing, match=r"pip install 'saltern\[redis\]'"):
         library("no_such_library", "redis")
+
+
+MESSAGE = {
+    "title": "web1",
+    "text": "disk full\n9 %",
+    "reaction": "r",
+    "event": 7,
+    "name": "life-7-r",
+    "ret_config": None,
+}
+
+
+def test_messages_for_people(http_server, log_socket, mail_server):
+    port, mails = mail_server
+    opts = {
+        "slack_webhook.webhook": f"{http_server.url}/T/B/x",
+        "webhook.url": http_server.url,
+        "pager.webhook.url": f"{http_server.url}/pager",
+        "syslog.address": log_socket.getsockname(),
+        "smtp": {"host": "127.0.0.1", "port": port, "from": "s@example.org", "to": "a@example.org"},
+    }
+    for name in ("slack_webhook", "webhook", "syslog", "smtp"):
+        assert built_in(name).missing(opts, MESSAGE) == []
+        built_in(name).message(opts, MESSAGE)
+    built_in("webhook").message(opts, {**MESSAGE, "ret_config": "pager", "title": ""})
+    bodies = [json.loads(body) for _, _, _, body in http_server.seen]
+    assert bodies[0]["attachments"][0] == {
+        "color": "#272727", "title": "web1", "text": "disk full\n9 %", "fallback": "web1"
+    }  # fmt: skip
+    assert bodies[1] == {key: MESSAGE[key] for key in ("title", "text", "reaction", "event")}
+    assert http_server.seen[1][2]["Idempotency-Key"] == "life-7-r"
+    assert http_server.seen[2][1] == "/pager"
+    assert log_socket.recv(1000).decode().endswith("web1 - disk full\n9 %")
+    letter = email.message_from_bytes(mails[0].content)
+    assert (letter["Subject"], letter["Message-ID"]) == ("web1", "<life-7-r@saltern>")
+    assert "disk full" in letter.get_payload()
+
+
+def test_what_a_message_needs():
+    assert built_in("smtp").missing({"smtp.host": "h"}, MESSAGE) == ["smtp.from", "smtp.to"]
+    assert built_in("syslog").missing({}, MESSAGE) == []
+    assert built_in("redis").message is None
