@@ -100,9 +100,13 @@ async def status(request: AdminRequest) -> Response[bytes]:
     """`saltern status`."""
     service, query = _service(request), _query(request, StatusQuery)
     target = None if query.expression is None else TargetExpression(kind=query.kind, expression=query.expression)
-    minions = tuple(service.status(target))
-    returners = tuple(service.returners())
-    return encoding.answer(StatusView(minions=minions, remotes=tuple(service.remotes()), returners=returners))
+    view = StatusView(
+        minions=tuple(service.status(target)),
+        remotes=tuple(service.remotes()),
+        returners=tuple(service.returners()),
+        engines=tuple(service.engines()),
+    )
+    return encoding.answer(view)
 
 
 @get("/remotes")

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from controller.api.key_changes import KeyChanges
 from controller.compilation.source_reconciler import SourceReconciler
+from controller.engines.engines import Engines
 from controller.jobs.jobs import Jobs, progress_view
 from controller.jobs.targets import Targets
 from controller.observe.causes import steps_of
@@ -35,7 +36,7 @@ from controller.schedules.controller_schedule import ControllerSchedule
 from controller.schema.errors import ServiceError
 from controller.schema.events import DROPPED, EventView, WhyView
 from controller.schema.keys import ControllerKey, KeyRefusals, KeyView
-from controller.schema.minions import CompileView, MinionStatus, ReturnerStatus
+from controller.schema.minions import CompileView, EngineStatus, MinionStatus, ReturnerStatus
 from controller.schema.orchestrations import OrchestrationDetail, OrchestrationView
 from controller.schema.plans import MinionDiff
 from controller.schema.preview_stream import PreviewItem
@@ -118,6 +119,7 @@ class ControllerService:
     pull_requests: PullRequests
     runners: RunnerJobs
     scheduled: ControllerSchedule
+    running_engines: Engines
     telemetry: Telemetry
 
     # --- status ---
@@ -129,6 +131,10 @@ class ControllerService:
     def returners(self) -> Sequence[ReturnerStatus]:
         """See `ControllerApi`."""
         return self.telemetry.returners.statuses
+
+    def engines(self) -> Sequence[EngineStatus]:
+        """See `ControllerApi`."""
+        return self.running_engines.statuses
 
     def remotes(self) -> Sequence[RemoteStatus]:
         """See `ControllerApi`."""

@@ -11,6 +11,7 @@ from controller.api.service import ControllerService, GitSources, MinionActions,
 from controller.composition.compilation import CompilationParts
 from controller.composition.reconcile import compose_status
 from controller.composition.shared import Shared
+from controller.engines.engines import Engines
 from controller.jobs.jobs import Jobs
 from controller.jobs.state_calls import StateCalls
 from controller.messages.message_handlers import MessageHandlers
@@ -96,6 +97,7 @@ class ServedParts:
     pull_requests: PullRequests
     runners: RunnerJobs
     schedule: ControllerSchedule
+    engines: Engines
     returners: Returners
 
 
@@ -115,6 +117,7 @@ def compose_service(
         pull_requests=parts.pull_requests,
         runners=parts.runners,
         scheduled=parts.schedule,
+        running_engines=parts.engines,
         telemetry=Telemetry(
             bus=shared.bus, event_log=shared.event_log, metrics=shared.metrics, returners=parts.returners
         ),

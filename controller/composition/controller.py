@@ -67,8 +67,14 @@ def compose(resources: Resources) -> Parts:
     runners = compose_runners(shared, compilation, actions.jobs, key_changes)
     returners = compose_returners(shared)
     schedule = _compose_schedule(shared, runners, actions)
+    engines = compose_engines(shared, runners)
     served = ServedParts(
-        keys=key_changes, pull_requests=pull_requests, runners=runners, schedule=schedule, returners=returners
+        keys=key_changes,
+        pull_requests=pull_requests,
+        runners=runners,
+        schedule=schedule,
+        engines=engines,
+        returners=returners,
     )
     wire.backpressure.attach(wire.server, handlers.deliver)
     return Parts(
@@ -87,7 +93,7 @@ def compose(resources: Resources) -> Parts:
         runners=runners,
         returners=returners,
         reactor=compose_reactor(shared, compilation, actions.jobs, runners, reconciler, returners),
-        engines=compose_engines(shared, runners),
+        engines=engines,
         schedule=schedule,
     )
 

@@ -10,8 +10,10 @@ import asyncio
 import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
+import msgspec
 import structlog
 
 from controller.config.engines import EngineSettings
@@ -23,6 +25,7 @@ from controller.runners.errors import ControllerCallFailed
 from controller.runners.listener import Listener
 from controller.runners.processes.messages import NEXT_EVENTS
 from controller.runners.processes.processes import RunnerProcesses
+from controller.schema.minions import EngineStatus
 from options.limits import CountRefusal
 from reactors.bus import QueueBounds, Subscription
 from reactors.tags import as_salt
@@ -61,6 +64,12 @@ class Engines:
     ids: Jids
     limits: EngineLimits
     on_refusal: CountRefusal
+    _statuses: dict[str, EngineStatus] = field(default_factory=dict)
+
+    @property
+    def statuses(self) -> list[EngineStatus]:
+        """How they are doing, in the order of the configuration; none before they were begun."""
+        return [self._statuses[one.name] for one in self.configured if one.name in self._statuses]
 
     async def run(self) -> None:
         """Keep them running until cancelled."""
@@ -69,16 +78,36 @@ class Engines:
                 group.create_task(self._keep(engine), name=f"engine {engine.name}")
 
     async def _keep(self, engine: EngineSettings) -> None:
-        pause, now = FIRST_PAUSE, asyncio.get_running_loop().time
+        pause, now, clock = FIRST_PAUSE, asyncio.get_running_loop().time, self.ports.clock
+        self._statuses[engine.name] = EngineStatus(
+            engine=engine.name, module=engine.module, state="running", since=clock()
+        )
         while True:
             began = now()
+            self._note(engine, state="running", since=clock(), again_at=None)
             error = await self._start(engine)
-            pause = FIRST_PAUSE if now() - began >= STEADY_SECONDS else pause
+            steady = now() - began >= STEADY_SECONDS
+            pause = FIRST_PAUSE if steady else pause
+            failures = 1 if steady else self._statuses[engine.name].failures + 1
+            self._note(engine, state="waiting", since=clock(), again_at=clock() + pause, error=error, failures=failures)
             data = {"engine": engine.name, "error": error, "again_in": pause}
             self.ports.bus.publish(f"saltern/engine/{engine.name}/ended", data)
             log.error("engine ended, and is begun again", engine=engine.name, seconds=pause, error=error)
             await asyncio.sleep(pause)
             pause = min(2 * pause, LONGEST_PAUSE)
+
+    def _note(self, engine: EngineSettings, **changed: Any) -> None:
+        """Keep what is told of an engine."""
+        self._statuses[engine.name] = msgspec.structs.replace(self._statuses[engine.name], **changed)
+
+    def _waited(self, engine: EngineSettings) -> None:
+        """An engine waits, since it sends events too fast."""
+        self.on_refusal("events-per-second")
+        waits = self._statuses[engine.name].waits
+        if not waits:
+            rate = self.limits.events_per_second
+            log.warning("engine sends events faster than it may, and waits", engine=engine.name, events_per_second=rate)
+        self._note(engine, waits=waits + 1)
 
     async def _start(self, engine: EngineSettings) -> str:
         """Run an engine until it ends; why it did."""
@@ -96,7 +125,7 @@ class Engines:
             bounds = QueueBounds(events=self.limits.waiting_events, size=self.limits.waiting_bytes)
             answers = _EngineAnswers(
                 limits=self.limits,
-                on_refusal=self.on_refusal,
+                on_wait=partial(self._waited, engine),
                 listen=lambda: stack.enter_context(
                     self.ports.bus.subscribe_to(lambda _: True, bounds=bounds, on_refusal=self.on_refusal)
                 ),
@@ -104,11 +133,18 @@ class Engines:
             try:
                 await self.processes.engine(context, engine.module, engine.arguments, self.limits, answers.answer)
             except ControllerCallFailed as error:
-                return str(error)
+                return self._named(str(error))
             except Exception as error:  # the border of one engine: it ends no other, and not the controller
                 log.error("engine failed", engine=engine.name, exc_info=error)
                 return f"{type(error).__name__}: {error}"
         return "its function start has returned"
+
+    def _named(self, error: str) -> str:
+        """Why an engine ended, with the limit that it was over where it was its memory."""
+        if "MemoryError" not in error:
+            return error
+        self.on_refusal("memory-bytes")
+        return f"{error} (it may have {self.limits.memory_bytes} bytes of memory: limits: engine: memory_bytes)"
 
 
 @dataclass(slots=True, kw_only=True)
@@ -116,7 +152,7 @@ class _EngineAnswers:
     """Answers the questions of the process of one engine."""
 
     limits: EngineLimits
-    on_refusal: CountRefusal
+    on_wait: Callable[[], None]
     listen: Callable[[], Subscription]
     _subscription: Subscription | None = None
     _next_at: float = field(default=0.0)
@@ -141,7 +177,7 @@ class _EngineAnswers:
         """Have an engine that sends events faster than it may wait."""
         now = asyncio.get_running_loop().time()
         if self._next_at > now:
-            self.on_refusal("events-per-second")
+            self.on_wait()
             await asyncio.sleep(self._next_at - now)
         self._next_at = max(now - 1.0, self._next_at) + 1 / self.limits.events_per_second
 

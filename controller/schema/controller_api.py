@@ -10,7 +10,7 @@ from typing import Protocol
 
 from controller.schema.events import EventView, WhyView
 from controller.schema.keys import ControllerKey, KeyRefusals, KeyView
-from controller.schema.minions import CompileView, MinionStatus, ReturnerStatus
+from controller.schema.minions import CompileView, EngineStatus, MinionStatus, ReturnerStatus
 from controller.schema.orchestrations import OrchestrationDetail, OrchestrationView
 from controller.schema.plans import MinionDiff
 from controller.schema.preview_stream import PreviewItem
@@ -37,6 +37,9 @@ class ControllerApi(Protocol):
 
     def returners(self) -> Sequence[ReturnerStatus]:
         """Returners that ever got something, and how they are doing."""
+
+    def engines(self) -> Sequence[EngineStatus]:
+        """Engines of the administrator, and how they are doing."""
 
     def remotes(self) -> Sequence[RemoteStatus]:
         """All git remotes."""

@@ -96,9 +96,29 @@ class ReturnerStatus(ApiStruct, frozen=True, kw_only=True):
     error: str
 
 
+class EngineStatus(ApiStruct, frozen=True, kw_only=True):
+    """How an engine of the administrator is doing."""
+
+    engine: str
+    module: str
+    state: Literal["running", "waiting"]
+    """`waiting`: it has ended, and is begun again."""
+    since: float
+    """When it was begun, or when it ended."""
+    again_at: float | None = None
+    """When one that waits is begun again."""
+    failures: int = 0
+    """How often it has ended at once, one after the other, until now."""
+    error: str = ""
+    """Why it ended last."""
+    waits: int = 0
+    """How often it has waited because it sent events faster than it may, since the controller started."""
+
+
 class StatusView(ApiStruct, frozen=True, kw_only=True):
     """The whole status page."""
 
     minions: tuple[MinionStatus, ...]
     remotes: tuple[RemoteStatus, ...]
     returners: tuple[ReturnerStatus, ...] = ()
+    engines: tuple[EngineStatus, ...] = ()

@@ -123,3 +123,71 @@ def test_what_is_configured_and_not_there_is_refused_by_name(make_rig):
         make_rig(minions={}, engines=[{"slack": {"token": "x"}}, "reactor"])
     assert "there is no engine 'slack'" in str(refused.value)
     assert "there is no engine 'reactor'" in str(refused.value)
+
+
+GREEDY = """
+def start():
+    held = []
+    while True:
+        held.append(bytearray(8 << 20))
+"""
+
+BUSY = """
+import itertools
+
+def start():
+    for number in itertools.count():
+        __runners__["event.send"]("salt/engines/busy/told", {"number": number})
+"""
+
+BIG = """
+def start():
+    __salt__["event.send"]("salt/engines/big/told", {"text": "x" * (4 << 20)})
+"""
+
+CRASHES = """
+import os
+
+def start():
+    os.abort()
+"""
+
+
+def test_one_that_is_over_its_limits_is_named_and_the_controller_lives(make_rig, tmp_path):
+    folder = modules(tmp_path, greedy=GREEDY, busy=BUSY, big=BIG, crashes=CRASHES)
+    rig = make_rig(
+        minions={"web1": {}},
+        module_dirs=[str(folder)],
+        engines=["greedy", "busy", "big", "crashes"],
+        limits={"engine": {"memory_bytes": 256 << 20, "events_per_second": 20}},
+    )
+    pid = rig.pid("controller")
+
+    def told():
+        return {one["engine"]: one for one in rig.ask("/status")["engines"]}
+
+    def over():
+        found = told()
+        return found["busy"]["waits"] >= 20 and all(found[one]["failures"] >= 2 for one in ("greedy", "big", "crashes"))
+
+    rig.wait("all to be over their limits again and again", over)
+    found = told()
+    assert "MemoryError" in found["greedy"]["error"]
+    assert "limits: engine: memory_bytes" in found["greedy"]["error"]
+    assert "what it sent has more than 1048576 bytes" in found["big"]["error"]
+    assert "the process of crashes.start ended without a value" in found["crashes"]["error"]
+    assert (found["busy"]["state"], found["busy"]["failures"]) == ("running", 0)
+
+    shown = rig.saltern("status").stderr
+    assert all(f"engine {name}: " in shown for name in ("greedy", "busy", "big", "crashes"))
+    ended = rig.saltern("events", "saltern/engine/crashes/ended", "--since", "1h", "-n", "2", "--out", "json").stdout
+    pauses = [json.loads(line)["data"]["again_in"] for line in ended.splitlines()]
+    assert pauses == sorted(set(pauses))  # each is longer than the one before
+    events = rig.saltern("events", "salt/engines/busy/*", "--since", "1h", "-n", "40", "--out", "json").stdout
+    sent = [json.loads(line) for line in events.splitlines()]
+    numbers = [one["data"]["number"] for one in sent]
+    assert numbers == list(range(numbers[0], numbers[0] + 40))
+    assert sent[-1]["time"] - sent[0]["time"] >= 0.9  # of forty, twenty may come at once
+
+    rig.wait_applied(rig.push("work goes on"))
+    assert rig.pid("controller") == pid

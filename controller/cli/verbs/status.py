@@ -10,7 +10,7 @@ import click
 
 from controller.cli import options, output
 from controller.cli.client import Client
-from controller.schema.minions import MinionStatus, ReturnerStatus, StatusView
+from controller.schema.minions import EngineStatus, MinionStatus, ReturnerStatus, StatusView
 
 
 @click.command("status")
@@ -67,6 +67,8 @@ def _show(view: StatusView, out: str, verbose: bool) -> None:
             output.remark(f"remote {remote.name}: {output.printable(remote.error)}")
     for returner in view.returners:
         _tell_returner(returner)
+    for engine in view.engines:
+        _tell_engine(engine, verbose)
 
 
 def _tell_returner(one: ReturnerStatus) -> None:
@@ -76,6 +78,15 @@ def _tell_returner(one: ReturnerStatus) -> None:
             f"returner {one.returner}: {one.waiting} wait, {one.dropped} dropped, failed {one.failures} times in a row"
         )
         output.remark(f"{text}: {output.printable(one.error)}")
+
+
+def _tell_engine(one: EngineStatus, verbose: bool) -> None:
+    """What is wrong with an engine; with `verbose` also that nothing is."""
+    text = f"engine {one.engine}: {one.state} since {output.ago(one.since)}"
+    text += f", ended {output.counted(one.failures, 'time')} in a row" if one.failures else ""
+    text += f", waited {output.counted(one.waits, 'time')} to send events" if one.waits else ""
+    if one.failures or one.waits or one.state == "waiting" or verbose:
+        output.remark(f"{text}: {output.printable(one.error)}" if one.error else text)
 
 
 def _row(minion: MinionStatus) -> tuple[str, ...]:

@@ -162,6 +162,8 @@ class _RunnerHost:
     def __init__(self, job: ProcessJob, controller: _Controller) -> None:
         self._job = job
         self._controller = controller
+        self.runners: _RunnerFunctions | None = None
+        """`__runners__`; None before the modules are loaded."""
 
     @property
     def imports(self) -> ImportableFunctions:
@@ -172,7 +174,7 @@ class _RunnerHost:
         self, modules: UserModules, minion: Minion, opts: Mapping[str, Any], pillar: Mapping[str, Value]
     ) -> ModuleScope:
         """See `ModuleHost`."""
-        runners = _RunnerFunctions(self._job, modules, self._controller)
+        self.runners = runners = _RunnerFunctions(self._job, modules, self._controller)
         functions = _EngineFunctions(runners) if self._job.engine else runners
         return ModuleScope(minion_id=_NAME, opts=opts, grains={}, pillar={}, functions=functions)
 
@@ -195,7 +197,13 @@ def _runner(job: ProcessJob, controller: _Controller) -> Any:
         "__tag__": f"salt/run/{job.jid}",
         "__jid_event__": _JidEvents(controller),
     }
-    return plugins.call(kind, job.fun, minion, {}, lambda one: one(*job.args, **job.kwargs), dunders)
+
+    def call(one: Any) -> Any:
+        if job.engine:
+            one.__globals__["__runners__"] = host.runners
+        return one(*job.args, **job.kwargs)
+
+    return plugins.call(kind, job.fun, minion, {}, call, dunders)
 
 
 def _documentation(modules: UserModules) -> dict[str, str]:
