@@ -1,7 +1,7 @@
 """docs/states.md: what holds for each state function on this machine, found by running it. As root, on Debian.
 
     python -m tools.docs.states_table            write the page
-    python -m tools.docs.states_table FUN ...    show what is found for these
+    python -m tools.docs.states_table FUN ...    show what is found for these; where all holds, write their rows
 
 Each case is run in four steps: under test=True, for real, and both again. Before and after the first step a fingerprint
 of the system is taken: inode, owner, mode, size and times of all that is in /etc, of the databases of packages, of
@@ -13,6 +13,7 @@ from __future__ import annotations
 import functools
 import http.server
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -278,15 +279,18 @@ def installed(packages: Sequence[str]) -> Iterator[None]:
             _shell(f"{APT} purge {' '.join(missing)}", check=False)
 
 
-def page(rows: Sequence[Row]) -> str:
-    """docs/states.md."""
+def page(rows: Sequence[Row], kept: Mapping[str, str]) -> str:
+    """docs/states.md. `kept`: function -> the cells of its row, where it was not run."""
     found = merged(rows)
-    lines = []
-    for fun in names():
-        row = found.get(fun)
-        cells = (row.converges, row.predicted, row.untouched) if row else (WITHOUT[fun], "", "")
-        lines.append(f"| `{fun}` | {' | '.join(cells)} |")
-    return _PAGE.format(table="\n".join(lines)) + arguments_part()
+    cells = {fun: f"{row.converges} | {row.predicted} | {row.untouched}" for fun, row in found.items()}
+    cells = {**{fun: f"{why} |  | " for fun, why in WITHOUT.items()}, **kept, **cells}
+    table = "\n".join(f"| `{fun}` | {cells[fun]} |" for fun in names() if fun in cells)
+    return _PAGE.format(table=table) + arguments_part()
+
+
+def rows_of(text: str) -> dict[str, str]:
+    """Function -> the cells of its row on the page."""
+    return dict(re.findall(r"^\| `([a-z_]+\.[a-z_]+)` \| (.*) \|$", text.partition("\n## ")[0], re.M))
 
 
 def arguments_part() -> str:
@@ -367,9 +371,9 @@ def _word(holds: bool) -> str:
 
 
 def main(wanted: Sequence[str]) -> int:
-    """Write the page, or show some rows; `--arguments` writes the part about arguments anew and runs nothing."""
+    """Write the page, or show and write some rows; `--arguments` writes what follows the rows and runs nothing."""
     if list(wanted) == ["--arguments"]:
-        PAGE.write_text(PAGE.read_text().partition(_ARGUMENTS.partition("\n")[0])[0] + arguments_part())
+        PAGE.write_text(page([], rows_of(PAGE.read_text())))
         return 0
     if os.geteuid() != 0:
         sys.exit("only root can run the cases")
@@ -380,9 +384,10 @@ def main(wanted: Sequence[str]) -> int:
             rows.append(judge(case))
             if wanted or not rows[-1].holds or rows[-1].said:
                 print(rows[-1])  # noqa: T201
-    if not wanted:
-        PAGE.write_text(page(rows))
-    return 0 if all(row.holds and not row.said for row in rows) else 1
+    holds = all(row.holds and not row.said for row in rows)
+    if not wanted or holds:
+        PAGE.write_text(page(rows, rows_of(PAGE.read_text()) if wanted else {}))
+    return 0 if holds else 1
 
 
 if __name__ == "__main__":
