@@ -20,10 +20,14 @@ KINDS = ("engines", "modules", "pillar", "runners", "tops", "utils")
 
 
 class FolderStore:
-    """Modules of some folders by content (`extmods.ports.ModuleSources`); a folder named first wins."""
+    """Modules of some folders by content (`extmods.ports.ModuleSources`); a folder named first wins.
 
-    def __init__(self, folders: Sequence[Path]) -> None:
+    `engines_dirs` have engines in them, and go before the others.
+    """
+
+    def __init__(self, folders: Sequence[Path], engines_dirs: Sequence[Path] = ()) -> None:
         self._folders = folders
+        self._engines_dirs = engines_dirs
         self._sources: dict[str, bytes] = {}
         self._seen: tuple[Any, ...] = ()
         self._index: dict[str, dict[str, str]] = {}
@@ -46,13 +50,13 @@ class FolderStore:
         return self._sources[oid]
 
     def _files(self, kind: str) -> Iterator[tuple[str, str, Path, tuple[int, int, int]]]:
-        for folder in self._folders:
-            for below in (folder / kind, folder / f"_{kind}"):
-                for path in sorted(below.glob("*.py")) + sorted(below.glob("*/__init__.py")):
-                    name = path.parent.name if path.name == "__init__.py" and path.parent != below else path.stem
-                    if name.isidentifier() and name != "__init__":
-                        status = path.stat()
-                        yield kind, name, path, (status.st_ino, status.st_mtime_ns, status.st_size)
+        places = [folder / below for folder in self._folders for below in (kind, f"_{kind}")]
+        for place in [*(self._engines_dirs if kind == "engines" else ()), *places]:
+            for path in sorted(place.glob("*.py")) + sorted(place.glob("*/__init__.py")):
+                name = path.parent.name if path.name == "__init__.py" and path.parent != place else path.stem
+                if name.isidentifier() and name != "__init__":
+                    status = path.stat()
+                    yield kind, name, path, (status.st_ino, status.st_mtime_ns, status.st_size)
 
 
 def admin_plugins(folders: Sequence[Path], opts: Mapping[str, Any]) -> Plugins:

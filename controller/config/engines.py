@@ -64,15 +64,20 @@ def read_engines(option: Option | None, faults: list[Fault]) -> tuple[EngineSett
     return tuple(found.values())
 
 
-def lacking_engines(engines: Sequence[EngineSettings], folders: Sequence[str]) -> list[Fault]:
-    """A fault for each engine whose module is in none of the administrator's folders."""
+def lacking_engines(
+    engines: Sequence[EngineSettings], folders: Sequence[str], engines_dirs: Sequence[str]
+) -> list[Fault]:
+    """A fault for each engine whose module is in none of the administrator's folders.
+
+    `folders`: with folders of each kind below them; `engines_dirs`: with engines in them.
+    """
     faults = []
+    places = [Path(folder) / below for folder in folders for below in ("engines", "_engines")]
+    places += map(Path, engines_dirs)
     for engine in engines:
-        if not any(
-            _has(Path(folder) / below, engine.module) for folder in folders for below in ("engines", "_engines")
-        ):
+        if not any(_has(place, engine.module) for place in places):
             hint = _NOT_BUILT.get(engine.module, f"it is looked for in engines/{engine.module}.py")
-            hint += " below extension_modules or module_dirs"
+            hint += " below extension_modules or module_dirs, and in engines_dirs"
             if engine.module in ("reactor", "thorium"):
                 hint = _NOT_BUILT[engine.module]
             faults.append(Fault(engine.place, f"engines: there is no engine {engine.module!r}", hint))

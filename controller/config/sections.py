@@ -61,6 +61,8 @@ class PortOptions:
     vault: Annotated[VaultSettings | None, Prepare(_vault)] = field(default=None, repr=False)
     extension_modules: Folder = ""
     module_dirs: Annotated[tuple[str, ...], Prepare(_folders)] = ()
+    engines_dirs: Annotated[tuple[str, ...], Prepare(_folders)] = ()
+    """Folders that have engines in them, without a folder `engines` below; they go before those of `module_dirs`."""
     nodegroups: TextMapping = field(default_factory=dict)
     configuration: Mapping[str, Any] = field(default_factory=dict, repr=False)
     """All options as written, which the administrator's modules see as `__opts__`; empty without such modules."""

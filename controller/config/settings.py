@@ -274,7 +274,7 @@ def _ports(options: Mapping[str, Option], faults: list[Fault], config_dir: Path)
     given |= convert_options(
         options, {"nodegroups": LANGUAGE["nodegroups"]}, []
     )  # faults are reported with the language
-    if "extension_modules" in given or "module_dirs" in given:
+    if {"extension_modules", "module_dirs", "engines_dirs"} & given.keys():
         given["configuration"] = {
             name: option.value for name, option in options.items()
         }  # plugins see it all, as in Salt
@@ -323,7 +323,7 @@ def check_git(settings: ControllerSettings) -> None:
 def check_engines(settings: ControllerSettings) -> None:
     """See that the modules of the engines are there. Raises BadControllerSettings."""
     folders = [each for each in (settings.ports.extension_modules, *settings.ports.module_dirs) if each]
-    if faults := lacking_engines(settings.engines, folders):
+    if faults := lacking_engines(settings.engines, folders, settings.ports.engines_dirs):
         raise BadControllerSettings(faults)
 
 
@@ -440,7 +440,6 @@ KNOWN = frozenset(
 POLICY = frozenset(("apply", "push", "verify", "drift", "facts", "missing_source", "previews", "beacons"))
 """Keys of a tree's saltern.yaml."""
 SALT_NAMES = {
-    "engines_dirs": "module_dirs",
     "open_mode": "auto_accept",
     "worker_threads": "compile_workers",
     "timeout": "run_timeout",

@@ -118,6 +118,24 @@ def test_one_that_ends_is_begun_again_and_none_outlives_the_controller(make_rig,
     rig.wait("the engine to end", lambda: not Path(f"/proc/{second[0]}").exists())
 
 
+def test_engines_may_stand_in_folders_of_their_own(make_rig, tmp_path):
+    told = 'def start():\n    __salt__["event.send"]("salt/engines/told", {"from": "%s"})\n'
+    below, direct = modules(tmp_path, told=told % "module_dirs"), tmp_path / "direct"
+    direct.mkdir()
+    (direct / "told.py").write_text(told % "engines_dirs")
+    (direct / "alone.py").write_text(told.replace("/told", "/alone") % "engines_dirs")
+    rig = make_rig(minions={}, module_dirs=[str(below)], engines_dirs=[str(direct)], engines=["told", "alone"])
+    for tag in ("told", "alone"):
+        shown = rig.saltern("events", f"salt/engines/{tag}", "--since", "1h", "-n", "1", "--out", "json").stdout
+        assert json.loads(shown)["data"]["from"] == "engines_dirs"
+
+
+def test_engines_dirs_need_no_other_folder(make_rig, tmp_path):
+    (tmp_path / "once.py").write_text('def start():\n    __salt__["event.send"]("salt/engines/once", {})\n')
+    rig = make_rig(minions={}, engines_dirs=[str(tmp_path)], engines=["once"])
+    rig.saltern("events", "salt/engines/once", "--since", "1h", "-n", "1")
+
+
 def test_what_is_configured_and_not_there_is_refused_by_name(make_rig):
     with pytest.raises(Failed) as refused:
         make_rig(minions={}, engines=[{"slack": {"token": "x"}}, "reactor"])

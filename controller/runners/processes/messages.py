@@ -35,6 +35,8 @@ class ProcessJob(NamedTuple):
     """Names of the controller's own runners."""
     engine: bool = False
     """Whether it is the function of an engine."""
+    engines_dirs: tuple[str, ...] = ()
+    """Folders of the administrator that have engines in them."""
 
 
 class RunnerQuery(msgspec.Struct, frozen=True, kw_only=True, tag="ask"):

@@ -70,7 +70,8 @@ class RunnerProcesses:
         ControllerCallFailed when it fails. `ask` answers its questions, whatever their number.
         """
         job = self._job(context, f"{module}.start", (), arguments)
-        job = job._replace(folders=self._folders, engine=True, opts={**job.opts, "__role": "master"})
+        folders, dirs = self._folders, self.settings.ports.engines_dirs
+        job = job._replace(folders=folders, engines_dirs=dirs, engine=True, opts={**job.opts, "__role": "master"})
         bounds = RunnerLimits(
             seconds=math.inf,
             messages=sys.maxsize - 1,

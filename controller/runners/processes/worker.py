@@ -180,7 +180,9 @@ class _RunnerHost:
 
 
 def _store(job: ProcessJob) -> ModuleSources:
-    return TreeModules(job.files, "base") if job.files is not None else FolderStore([Path(one) for one in job.folders])
+    if job.files is not None:
+        return TreeModules(job.files, "base")
+    return FolderStore([Path(one) for one in job.folders], [Path(one) for one in job.engines_dirs])
 
 
 def _runner(job: ProcessJob, controller: _Controller) -> Any:
@@ -224,7 +226,7 @@ def _execution_function(fun: str, args: tuple[Any, ...], kwargs: Mapping[str, An
 
 def _run(job: ProcessJob, controller: _Controller) -> ProcessReturn:
     try:
-        if job.files is None and not job.folders:
+        if job.files is None and not job.folders and not job.engine:
             return ProcessReturn(value=_execution_function(job.fun, job.args, job.kwargs))
         return ProcessReturn(value=_runner(job, controller))
     except (SourceFailed, CallFailed) as error:
