@@ -172,7 +172,11 @@ async def _prune(parts: Parts) -> None:
         await asyncio.sleep(PRUNE_SECONDS)
         settings = parts.resources.settings
         await asyncio.to_thread(parts.resources.store.prune, settings.keep_runs, settings.limits.minion.result_bytes)
-        await asyncio.to_thread(parts.event_log.prune)
+        most = settings.limits.reactor.durable_events
+        if forgotten := await asyncio.to_thread(parts.event_log.prune, most):
+            log.warning("durable events forgotten: over the limit `durable_events`", count=forgotten)
+            parts.metrics.limit_refused("reactor", "durable-events", forgotten)
+            parts.handlers.context.bus.publish("saltern/events/forgotten", {"count": forgotten})
 
 
 def _die_with(failed: list[str], task: asyncio.Task[None]) -> None:

@@ -144,6 +144,14 @@ def _every(event: Event) -> bool:
     return True
 
 
+def _never(tag: str) -> bool:
+    return False
+
+
+def _as_it_is(event: Event) -> Event:
+    return event
+
+
 def _owner(event: Event) -> str:
     """Whose room in the queue an event takes; strangers choose the ids in key requests, and share one."""
     return event.tag if event.tag == KEY_REQUEST else event.minion
@@ -182,6 +190,10 @@ class Bus:
         self._bounds = bounds or QueueBounds()
         self._on_refusal = on_refusal
         self._last = last
+        self.is_durable: Callable[[str], bool] = _never
+        """Whether events of a tag are durable."""
+        self.keep: Callable[[Event], Event] = _as_it_is
+        """Keeps a durable event before anybody sees it; the event, not durable when it could not be kept."""
         self._subscriptions: set[Subscription] = set()
 
     def publish(self, tag: str, data: Mapping[str, Any], *, cause: int = 0, revision: str = "") -> Event:
@@ -193,10 +205,20 @@ class Bus:
     def make(self, tag: str, data: Mapping[str, Any], *, cause: int = 0, revision: str = "") -> Event:
         """An event that is for `deliver` once it is stored; others may be published before it."""
         self._last += 1
-        return Event(id=self._last, tag=tag, time=self._clock(), data=data, cause=cause, revision=revision)
+        return Event(
+            id=self._last,
+            tag=tag,
+            time=self._clock(),
+            data=data,
+            cause=cause,
+            revision=revision,
+            durable=self.is_durable(tag),
+        )
 
     def deliver(self, event: Event) -> None:
         """Fire an event that was made."""
+        if event.durable:
+            event = self.keep(event)
         asked = [each for each in self._subscriptions if each.wanted(event)]
         size = _size_of(event) if asked else 0
         for subscription in asked:

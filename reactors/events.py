@@ -29,6 +29,8 @@ class Event(msgspec.Struct, frozen=True, kw_only=True):
     cause: int = 0
     """Id of the event that this one follows from, 0 when none does."""
     revision: str = ""
+    durable: bool = False
+    """Whether it is of a kind that the policy has kept before anybody sees it, and answered also after a restart."""
 
     @property
     def minion(self) -> str:

@@ -18,7 +18,8 @@ FIRED: tuple[str, ...] = (
     "salt/job/+/new", "salt/job/+/ret/+", "salt/job/+/prog/+/+", "salt/run/+/*", "salt/wheel/+/new", "salt/wheel/+/ret",
     "salt/state_result/+/+/*",
     "salt/fileserver/gitfs/update", "salt/queue/+/process",
-    "saltern/compile/*", "saltern/engine/*", "saltern/ensure/*", "saltern/events/dropped", "saltern/hook*",
+    "saltern/compile/*", "saltern/engine/*", "saltern/ensure/*", "saltern/events/dropped", "saltern/events/forgotten",
+    "saltern/hook*", "salt/batch/+/+",
     "saltern/minion/*", "saltern/preview*", "saltern/pull/*", "saltern/remote/*", "saltern/returner/*",
     "saltern/revision/*", "saltern/run/*", "saltern/schedule/*", "saltern/sync*",
 )  # fmt: skip

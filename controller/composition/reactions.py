@@ -13,6 +13,7 @@ from controller.jobs.jobs import Jobs
 from controller.observe.event_log import MOST_READ
 from controller.reactions.actions import USER, ReactionActions
 from controller.reactions.controller_machine import own_grains
+from controller.reactions.durable_events import DurableEvents
 from controller.reactions.reactor import Reactor, ReactorSettings
 from controller.reactions.reactor_process import ReactorProcess
 from controller.reactions.rules import RULE_STATE, RuleRecord
@@ -66,6 +67,7 @@ def compose_reactor(
             most_minions=limits.minions,
         ),
         guard=LoopGuard(LoopBounds(depth=limits.chain, firings=limits.firings_per_minute)),
+        durable=DurableEvents(table=shared.resources.store.events),
         ids=shared.ids,
         metrics=shared.metrics,
         clock=shared.clock,

@@ -77,6 +77,8 @@ def share(resources: Resources) -> Shared:
         on_refusal=partial(metrics.limit_refused, "api"),
     )
     nodegroups = dict(settings.language.nodegroups)
+    live = LiveRevision()
+    bus.is_durable = lambda tag: live.policy.events.is_durable(tag)
     return Shared(
         resources=resources,
         clock=clock,
@@ -84,7 +86,7 @@ def share(resources: Resources) -> Shared:
         keypair=keypair,
         keyring=KeyRegistry(store.keys.all(), settings.limits.stranger, partial(metrics.limit_refused, "stranger")),
         sessions=Sessions(),
-        live=LiveRevision(),
+        live=live,
         metrics=metrics,
         bus=bus,
         event_log=EventLog(store, bus, clock, settings.limits.minion, partial(metrics.limit_refused, "minion")),

@@ -230,6 +230,8 @@ class OrchestrationLimits:
 class ReactorLimits:
     """Events that reactors answer, which minions and strangers cause."""
 
+    durable_events: LimitCount = 200_000
+    """Durable events that are kept for 14 days; of more, the oldest are forgotten, which is an event."""
     waiting_events: LimitCount = 10_000
     """Events that wait for their reactions; then the oldest of who has most are dropped, and the drop is an event."""
     waiting_bytes: LimitCount = 16 * 1024 * 1024

@@ -10,6 +10,7 @@ import contextlib
 from collections.abc import Callable, Sequence
 from fnmatch import fnmatchcase
 
+import msgspec
 import structlog
 
 from controller.observe.event_budget import EventBudget
@@ -60,8 +61,9 @@ class EventLog:
         self._subscription: Subscription = self._subscribed.__enter__()
         self._unwritten: list[Event] = []
         self._writing = asyncio.Lock()
-        self._kept_now: set[int] = set()
-        """Ids of events that are kept before they are published."""
+        self._kept_now: dict[int, bool] = {}
+        """Ids of events that are kept before they are published, and whether there was room for them."""
+        bus.keep = self.keep_first
 
     async def run(self) -> None:
         """Write events until cancelled."""
@@ -98,16 +100,28 @@ class EventLog:
 
     def keep_now(self, events: Sequence[Event]) -> None:
         """Keep events that are published only once they are kept, in the transaction of the caller."""
-        kept = [event for event in events if self._is_kept(event)]
-        self._store.events.add(kept)
-        self._kept_now.update(event.id for event in events)
+        room = {event.id: self._is_kept(event) for event in events}
+        self._store.events.add([event for event in events if room[event.id]])
+        self._kept_now |= room
+
+    def keep_first(self, event: Event) -> Event:
+        """Keep a durable event that is being published; as one that is not durable where that cannot be."""
+        known = self._kept_now.get(event.id)
+        if known is None and self._is_kept(event):
+            try:
+                self._store.events.add([event])
+            except StoreError as error:
+                log.error("durable event not stored; it is passed on, and written later", error=str(error))
+            else:
+                known = self._kept_now[event.id] = True
+        return event if known else msgspec.structs.replace(event, durable=False)
 
     def _take(self) -> bool:
         """Take what has been published; whether any of it is kept."""
         events = self._subscription.drain()
         self._unwritten = [event for event in events if event.id not in self._kept_now and self._is_kept(event)]
         newest = max((event.id for event in events), default=0)
-        self._kept_now = {number for number in self._kept_now if number > newest}
+        self._kept_now = {number: kept for number, kept in self._kept_now.items() if number > newest}
         return bool(self._unwritten)
 
     def _is_kept(self, event: Event) -> bool:
@@ -135,6 +149,7 @@ class EventLog:
         """
         return self._store.events.after(event_id, head, MOST_READ)
 
-    def prune(self) -> None:
-        """Forget what is too old or too much. May be called from a thread."""
+    def prune(self, most_durable: int) -> int:
+        """Forget what is too old or too much; how many durable events that were too many. May be called in a thread."""
         self._store.events.prune(self._clock() - MOST_SECONDS, MOST_EVENTS)
+        return self._store.events.prune_durable(most_durable)

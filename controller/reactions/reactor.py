@@ -21,6 +21,7 @@ import structlog
 from controller.config.limits import ReactorLimits
 from controller.observe.metrics import Metrics
 from controller.reactions.actions import ReactionActions, StartedAction
+from controller.reactions.durable_events import SLS_FIRED, DurableEvents
 from controller.reactions.messages import ReactorRequest, RenderedReactions
 from controller.reactions.reactor_files import ReactorFiles, find_files
 from controller.reactions.reactor_process import ReactorProcess
@@ -83,6 +84,8 @@ class Reactor:
     metrics: Metrics
     clock: Callable[[], float]
     record: RuleRecord
+    durable: DurableEvents
+    _one_at_a_time: asyncio.Lock = field(default_factory=asyncio.Lock)
     _rules_of_tree: NativeRules = field(default_factory=NativeRules)
     _all_rules: NativeRules | None = None
     _firings: RuleFirings = field(init=False)
@@ -125,12 +128,16 @@ class Reactor:
                 await self._firings.restore()
             except StoreError as error:
                 log.error("the state of rules is not known; they begin anew", error=str(error))
-            waiting = asyncio.create_task(self._firings.wait(), name="rules")
+            beside = [
+                asyncio.create_task(self._firings.wait(), name="rules"),
+                asyncio.create_task(self.durable.answer_all(self._answer_durable), name="durable events"),
+            ]
             try:
                 await self._answer_all(subscription)
             finally:
-                waiting.cancel()
-                await asyncio.gather(waiting, return_exceptions=True)
+                for task in beside:
+                    task.cancel()
+                await asyncio.gather(*beside, return_exceptions=True)
 
     async def _answer_all(self, subscription: Subscription) -> None:
         dropped = 0
@@ -140,10 +147,19 @@ class Reactor:
                 self.bus.publish(f"{OWN_TAGS}shed", data)
                 log.warning("events dropped that reactors would have answered", dropped=data["dropped"])
                 dropped = subscription.dropped
-            try:
-                await self._answer(event)
-            except Exception as error:  # the border of one event: a full disk or a broken tree ends no other reaction
-                self._failed(event, error)
+            await self._answer_one(event)
+
+    async def _answer_durable(self, event: Event, done: frozenset[str]) -> None:
+        """Answer an event from the store; `done`: what has fired before the controller was started again."""
+        if self._concerns(event):
+            await self._answer_one(event, done)
+
+    async def _answer_one(self, event: Event, done: frozenset[str] = frozenset()) -> None:
+        try:
+            async with self._one_at_a_time:
+                await self._answer(event, done)
+        except Exception as error:  # the border of one event: a full disk or a broken tree ends no other reaction
+            self._failed(event, error)
 
     def _failed(self, event: Event, error: Exception) -> None:
         """Say that an event was not answered, or not wholly."""
@@ -158,14 +174,19 @@ class Reactor:
     def _is_answered(self, event: Event) -> bool:
         """Asked about every event of the bus."""
         self.guard.follow(event)
+        if event.durable or not self.durable.begun:
+            self.durable.look(trees=self.live.trees is not None)
+        return not event.durable and self._concerns(event)
+
+    def _concerns(self, event: Event) -> bool:
         if event.tag.startswith(OWN_TAGS):
             return False
         return bool(self._reactors().matching(event.tag)) or self._firings.concerns(event.tag)
 
-    async def _answer(self, event: Event) -> None:
-        await self._firings.answer(event)
+    async def _answer(self, event: Event, done: frozenset[str]) -> None:
+        await self._firings.answer(event, done)
         entries = self._allowed(event, self._reactors().matching(event.tag))
-        if not entries:
+        if not entries or SLS_FIRED in done:
             return
         began = self.clock()
         firing = self.ids.next()
@@ -176,9 +197,11 @@ class Reactor:
         self.guard.reacted(new.id, (*self.guard.follow(event), *rules))
         found: list[ReactorFiles] = []
         rendered = await self.process.render(partial(self._request, event, sls, found))
-        done = [await self.actions.do(call, new.id) for call in rendered.reactions]
+        if event.durable:
+            await self._firings.kept()
+        acted = [await self.actions.do(call, new.id) for call in rendered.reactions]
         problems = (*(problem for each in found for problem in each.problems), *rendered.problems)
-        self._tell(firing, new, event, about, done, replace_problems(rendered, problems), self.clock() - began)
+        self._tell(firing, new, event, about, acted, replace_problems(rendered, problems), self.clock() - began)
 
     async def _fire(self, outcome: RuleOutcome) -> None:
         """Do what a native rule asks for."""
@@ -192,7 +215,7 @@ class Reactor:
         self._firings.fired(outcome)
         new = self.bus.publish(f"{OWN_TAGS}{firing}/new", about, cause=event.id, revision=self.live.digest)
         self.guard.reacted(new.id, (*self.guard.follow(event), named))
-        if rule.paced:
+        if rule.paced or event.durable:
             await self._firings.kept()
         calls, errors = outcome.calls(stamp_of(event))
         done = [await self.actions.do(call, new.id) for call in calls]

@@ -59,13 +59,14 @@ class RuleFirings:
         rules = self.rules()
         return bool(rules.rules) and bool(rules.matching(tag) or rules.resolving(tag))
 
-    async def answer(self, event: Event) -> None:
-        """Fire what an event sets off."""
+    async def answer(self, event: Event, done: frozenset[str] = frozenset()) -> None:
+        """Fire what an event sets off, but for the rules that it has set off before (`done`)."""
         rules = self.rules()
         for name, about in self._engine.resolved(rules, event):
             self.bus.publish(RESOLVED, {"id": event.minion, "rule": name, "about": about}, cause=event.id)
         for outcome in self._engine.observe(rules, event, self.clock()):
-            await self._carry_out(outcome)
+            if outcome.rule.name not in done:
+                await self._carry_out(outcome)
 
     async def wait(self) -> None:
         """Fire what was quiet for long enough, until cancelled."""

@@ -13,6 +13,8 @@
     missing_source: refuse # or fail_state: a source that is not in the tree fails its own state alone
     previews:              # what previews of pull requests check, and what may be done there; see PreviewPolicy
       live: 2
+    events:                # which kinds of events are durable; see EventPolicy
+      durable: ['my/deploy/*']
     reactor:               # which SLS of the tree answer which events, beside those of the controller's file
     - 'salt/minion/*/start': [salt://reactor/start.sls]
     rules: []              # native rules, as docs/reactors.md has them
@@ -40,6 +42,7 @@ from options.document import Fault, parse_document
 from options.durations import parse_seconds
 from options.near_names import did_you_mean
 from reactors.controller_jobs import ControllerJobs, read_controller_jobs
+from reactors.events import tag_matches
 from reactors.rules.native_rule import NativeRules, read_rules
 from reactors.rules.reactor_map import ReactorMap, read_reactor_map
 from reactors.schedule import parse_schedule
@@ -48,6 +51,9 @@ POLICY_FILE = "saltern.yaml"
 
 _TIMES = {"drift": frozenset(("interval", "splay")), "previews": frozenset(("apply_hold",))}
 """Keys of sections that are times."""
+
+
+_FEW = msgspec.Meta(max_length=100)
 
 
 class DriftPolicy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -70,6 +76,17 @@ class DriftPolicy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
             schedule = {"interval": self.interval, "splay": self.splay}
         parse_schedule(schedule)
         return {**schedule, "watch": True} if self.watch else schedule
+
+
+class EventPolicy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What is kept of events."""
+
+    durable: Annotated[tuple[Annotated[str, msgspec.Meta(min_length=1, max_length=255)], ...], _FEW] = ()
+    """Globs of tags whose events are on disk before anybody sees them, and are all answered by reactors."""
+
+    def is_durable(self, tag: str) -> bool:
+        """Whether events of a tag are durable."""
+        return any(tag_matches(pattern, tag) for pattern in self.durable)
 
 
 _TOP = "top"
@@ -139,6 +156,7 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     missing_source: MissingSource = "refuse"
     """What a salt:// source that is not in the tree does: the minion's compile fails, or the state does there."""
     previews: PreviewPolicy = PreviewPolicy()
+    events: EventPolicy = EventPolicy()
     reactor: ReactorMap = ReactorMap()
     """Which SLS of the tree answer which events."""
     rules: NativeRules = NativeRules()
@@ -149,7 +167,7 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     """Beacons of minions."""
 
 
-_SECTIONS: dict[str, type[msgspec.Struct]] = {"drift": DriftPolicy, "previews": PreviewPolicy}
+_SECTIONS: dict[str, type[msgspec.Struct]] = {"drift": DriftPolicy, "previews": PreviewPolicy, "events": EventPolicy}
 
 
 class PolicyInvalid(Exception):
@@ -286,7 +304,7 @@ def _with_seconds(data: Any) -> Any:
 def _near(data: Any) -> str:
     """The known key that a mistyped one is close to."""
     if not isinstance(data, dict):
-        return "write a mapping: apply, push, verify, drift, previews, reactor, rules, schedule, beacons"
+        return "write a mapping: apply, push, verify, drift, previews, events, reactor, rules, schedule, beacons"
     pairs: list[tuple[Any, type[msgspec.Struct]]] = [(key, Policy) for key in data]
     for name, struct in _SECTIONS.items():
         section = data.get(name)

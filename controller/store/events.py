@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
-from sqlalchemy import Row, Select, and_, case, delete, func, insert, or_, select
+from sqlalchemy import Row, Select, and_, case, delete, func, insert, or_, select, update
 
 from controller.store.database import Database
 from controller.store.rows import chunks
@@ -21,14 +21,17 @@ _ROOM = 8
 _AT_ONCE = 2000
 """Events that are forgotten in one transaction."""
 _MOST_FOLLOWING = 10_000
+_UNANSWERED, _ANSWERED = 1, 2
+"""Of a durable event."""
+_ORDINARY = events.c.durable == 0
 _MOST_BYTES = 64 * 1024
-"""Of an event's data; of a larger one only that it happened is kept."""
+"""Of an event's data; of a larger one only that it happened is kept. Durable ones have as much as a message brings."""
 
 
 @dataclass(slots=True)
 class _Kept:
     total: int | None = None
-    """Number of events; None when it has to be counted."""
+    """Number of events that are not durable; None when it has to be counted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +48,19 @@ class Events:
         total, self._kept.total = self._kept.total, None
         with self.database.write() as connection:
             connection.execute(insert(events), [_values(event) for event in new])
-        self._kept.total = None if total is None else total + len(new)
+        self._kept.total = None if total is None else total + sum(not event.durable for event in new)
+
+    def unanswered(self, limit: int) -> list[Event]:
+        """The first durable events that reactors have not looked at, oldest first."""
+        query = select(events).where(events.c.durable == _UNANSWERED).order_by(events.c.id).limit(limit)
+        with self.database.read() as connection:
+            return [_event(row) for row in connection.execute(query)]
+
+    def answered(self, ids: Sequence[int]) -> None:
+        """Reactors have looked at these."""
+        with self.database.write() as connection:
+            for part in chunks([str(number) for number in ids]):
+                connection.execute(update(events).where(events.c.id.in_(map(int, part))).values(durable=_ANSWERED))
 
     def last_id(self) -> int:
         """The highest id; 0 when there are no events."""
@@ -98,8 +113,9 @@ class Events:
     def prune(self, before: float, most: int) -> int:
         """Forget events from before a time (seconds since the epoch), and what is more than `most`; how many.
 
-        Of more than `most`, the oldest of the minions that have most of them are forgotten, and an eighth beyond, so
-        that events are counted by their minions once in so many new ones. Key requests count as one minion's.
+        Durable ones are not among the latter. Of more than `most`, the oldest of the minions that have most of them are
+        forgotten, and an eighth beyond, so that events are counted by their minions once in so many new ones. Key
+        requests count as one minion's.
         """
         gone = self._drop_old(before)
         if self._total() > most:
@@ -107,8 +123,15 @@ class Events:
             fair = fair_share(shares.values(), most - most // _ROOM)
             for owner, count in shares.items():
                 gone += self._drop(_oldest_of(owner), count - fair)
-        self._kept.total = None if self._kept.total is None else max(0, self._kept.total - gone)
+        self._kept.total = None
         return gone
+
+    def prune_durable(self, most: int) -> int:
+        """Forget the oldest durable events of more than so many; how many."""
+        durable = events.c.durable != 0
+        with self.database.read() as connection:
+            count = connection.scalar(select(func.count()).where(durable)) or 0
+        return self._drop(select(events.c.id).where(durable).order_by(events.c.id), max(0, count - most))
 
     def _drop_old(self, before: float) -> int:
         """Ids rise with the time, so the first that is young ends the search."""
@@ -120,14 +143,17 @@ class Events:
     def _total(self) -> int:
         if self._kept.total is None:
             with self.database.read() as connection:
-                self._kept.total = connection.scalar(select(func.count()).select_from(events)) or 0
+                self._kept.total = connection.scalar(select(func.count()).where(_ORDINARY)) or 0
         return self._kept.total
 
     def _shares(self) -> dict[str, int]:
         """Minion -> number of its events; those of all strangers under the tag of key requests."""
         owner = case((events.c.tag == KEY_REQUEST, KEY_REQUEST), else_=events.c.minion)
         with self.database.read() as connection:
-            return {str(row[0]): int(row[1]) for row in connection.execute(select(owner, func.count()).group_by(owner))}
+            return {
+                str(row[0]): int(row[1])
+                for row in connection.execute(select(owner, func.count()).where(_ORDINARY).group_by(owner))
+            }
 
     def _drop(self, oldest: Select[tuple[int]], count: int | None) -> int:
         """Forget so many of these events, in transactions that hold up nobody; None: all."""
@@ -145,7 +171,7 @@ class Events:
 def _oldest_of(owner: str) -> Select[tuple[int]]:
     about = events.c.tag == KEY_REQUEST if owner == KEY_REQUEST else events.c.minion == owner
     others = about if owner == KEY_REQUEST else and_(about, events.c.tag != KEY_REQUEST)
-    return select(events.c.id).where(others).order_by(events.c.id)
+    return select(events.c.id).where(others, _ORDINARY).order_by(events.c.id)
 
 
 def _values(event: Event) -> dict[str, Any]:
@@ -157,7 +183,8 @@ def _values(event: Event) -> dict[str, Any]:
         "cause": event.cause,
         "revision": event.revision[:64],
         "minion": event.minion[:255],
-        "data": data if len(data) <= _MOST_BYTES else msgspec.msgpack.encode({}),
+        "data": data if len(data) <= _MOST_BYTES or event.durable else msgspec.msgpack.encode({}),
+        "durable": _UNANSWERED if event.durable else 0,
     }
 
 
@@ -175,4 +202,7 @@ def _packed(event: Event) -> bytes:
 
 def _event(row: Row[Any]) -> Event:
     data = msgspec.msgpack.decode(row.data, strict=False)
-    return Event(id=row.id, tag=row.tag, time=row.time, data=data, cause=row.cause, revision=row.revision)
+    durable = row.durable != 0
+    return Event(
+        id=row.id, tag=row.tag, time=row.time, data=data, cause=row.cause, revision=row.revision, durable=durable
+    )

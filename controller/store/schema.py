@@ -22,7 +22,7 @@ from sqlalchemy import (
     text,
 )
 
-HEAD = "0008"
+HEAD = "0009"
 """The newest migration."""
 
 metadata = MetaData(
@@ -207,9 +207,11 @@ events = Table(
     Column("revision", String(64), nullable=False),
     Column("minion", String(255), nullable=False),
     Column("data", LargeBinary, nullable=False),
+    Column("durable", Integer, nullable=False, server_default="0"),
     Index("ix_events_minion_id", "minion", "id"),
+    Index("ix_events_durable_id", "durable", "id"),
 )
-"""What happened, and what it followed from."""
+"""What happened, and what it followed from. `durable`: 1 until reactors have looked at a durable event, then 2."""
 
 run_events = Table(
     "run_events",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from controller.reconcile.policy import DriftPolicy, Policy, PreviewPolicy, read_policy
+from controller.reconcile.policy import DriftPolicy, EventPolicy, Policy, PreviewPolicy, read_policy
 from highstate.files import MemoryFiles
 from options.durations import parse_seconds
 
@@ -29,7 +29,7 @@ def test_the_first_example_is_the_defaults(pages):
 
 def test_every_key_and_default(pages, rows, coded):
     table = {row[0].strip("`"): row for row in rows(pages[PAGE].prose) if len(row) == 4}
-    sections = {"drift": DriftPolicy(), "previews": PreviewPolicy()}
+    sections = {"drift": DriftPolicy(), "previews": PreviewPolicy(), "events": EventPolicy()}
     plain = {name: getattr(Policy(), name) for name in Policy.__struct_fields__ if name not in sections}
     for section, each in sections.items():
         plain |= {f"{section}.{name}": getattr(each, name) for name in each.__struct_fields__}

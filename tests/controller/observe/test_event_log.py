@@ -57,7 +57,7 @@ async def test_what_is_too_old_is_forgotten(store):
     log = EventLog(store, bus, lambda: event_log.MOST_SECONDS + 2.0)
     bus.publish("saltern/a", {"id": "web1"})
     await log.flush()
-    log.prune()
+    log.prune(10)
     assert store.events.last_id() == 0
 
 

@@ -4,6 +4,7 @@ import asyncio
 
 from controller.config.limits import ReactorLimits
 from controller.observe.metrics import Metrics
+from controller.reactions.durable_events import DurableEvents
 from controller.reactions.messages import RenderedReactions
 from controller.reactions.reactor import Reactor, ReactorSettings
 from controller.reactions.rules import RuleRecord
@@ -49,6 +50,7 @@ def reactor_on(bus, renderer, **limits):
         process=renderer,
         actions=None,
         guard=LoopGuard(),
+        durable=DurableEvents(table=None),
         ids=Jids(lambda: 1.0),
         metrics=Metrics(lambda: 1.0),
         clock=lambda: 1.0,
