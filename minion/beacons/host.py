@@ -22,6 +22,7 @@ from minion.beacons.beacon import World
 from minion.beacons.configured import BeaconSources, ConfiguredBeacon, Ensure, read_beacons
 from minion.beacons.ensuring import Step
 from minion.beacons.frames import TO_HOST, ToAgent, ToHost
+from minion.beacons.watched_services import WatchedServices
 from minion.beacons.watched_states import WatchedStates
 from minion.processes import AgentGone, AgentPipe
 
@@ -66,6 +67,7 @@ class BeaconHost:
         self._ports, self._pipe = ports, pipe
         self._active: dict[str, ActiveBeacon] = {}
         self._watched = WatchedStates()
+        self._services = WatchedServices()
         self._running = False
         self._tokens, self._filled = float(EVENTS_AT_ONCE), time.monotonic()
         self._wrong: list[str] = []
@@ -82,6 +84,7 @@ class BeaconHost:
             for one in self._active.values():
                 one.close()
             self._watched.close()
+            self._services.close()
             raise
 
     def _turn(self) -> None:
@@ -93,9 +96,10 @@ class BeaconHost:
             for fd in one.readers(now):
                 of_fd[fd] = one
                 poll.register(fd, select.POLLIN)
-        for fd in self._watched.readers(now):
+        for fd in (*self._watched.readers(now), *self._services.readers(now)):
             poll.register(fd, select.POLLIN)
-        due = min((*(one.due_at(now) for one in self._active.values()), self._watched.due_at(now)))
+        dues = (one.due_at(now) for one in self._active.values())
+        due = min((*dues, self._watched.due_at(now), self._services.due_at(now)))
         wait = None if due == math.inf else max(0, math.ceil((due - now) * 1000))
         ready = [fd for fd, _ in poll.poll(wait)]
         now = time.monotonic()
@@ -106,7 +110,7 @@ class BeaconHost:
         for one in list(self._active.values()):
             if one.due_at(now) <= now:
                 self._handle(one, one.due(now), now)
-        if touched := self._watched.look(now):
+        if touched := self._watched.look(now) | self._services.look(now, ready):
             self._tell(ToAgent(touched=tuple(sorted(touched)), touched_of=self._watched.digest))
         self._tell_problems()
 
@@ -116,6 +120,7 @@ class BeaconHost:
             for one in self._active.values():
                 one.state_run(running=frame.running, changed=frame.changed)
             self._watched.state_run(running=frame.running, changed=frame.changed, now=time.monotonic())
+            self._services.state_run(running=frame.running, now=time.monotonic())
         if frame.sources is not None:
             self._configure(frame.sources)
         if frame.watched is not None:
@@ -125,7 +130,8 @@ class BeaconHost:
         """Watch what the document in force has; that of another digest is told by a later frame."""
         if not digest:
             self._watched.close()
-            self._watched = WatchedStates()
+            self._services.close()
+            self._watched, self._services = WatchedStates(), WatchedServices()
             return
         try:
             held, chunks = self._ports.document()
@@ -133,6 +139,7 @@ class BeaconHost:
             log.error("event=document_not_watched error=%s", error)
             return
         self._watched.follow(held, chunks, time.monotonic())
+        self._services.follow(chunks, time.monotonic())
 
     def _configure(self, sources: BeaconSources) -> None:
         """Beacons that are as before go on."""
@@ -204,7 +211,7 @@ class BeaconHost:
 
     def _tell_problems(self) -> None:
         errors = [f"beacon {one.beacon.name}: {one.error}" for one in self._active.values() if one.error]
-        problems = tuple([*self._watched.problems, *self._wrong, *errors][:MOST_PROBLEMS])
+        problems = tuple([*self._watched.problems, *self._services.problems, *self._wrong, *errors][:MOST_PROBLEMS])
         if problems != self._told:
             self._told = problems
             self._tell(ToAgent(problems=problems))
