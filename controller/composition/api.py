@@ -12,6 +12,7 @@ from controller.composition.compilation import CompilationParts
 from controller.composition.reconcile import compose_status
 from controller.composition.shared import Shared
 from controller.engines.engines import Engines
+from controller.jobs.job_returners import ReturnerRequests
 from controller.jobs.jobs import Jobs
 from controller.jobs.state_calls import StateCalls
 from controller.messages.message_handlers import MessageHandlers
@@ -52,6 +53,7 @@ def compose_actions(
         waiters=handlers.results.waiters,
         watchers=handlers.results.watchers,
         state_calls=_state_calls(shared, server, compilation, handlers),
+        returners=ReturnerRequests(settings=resources.settings.returners, limits=resources.settings.limits.returner),
     )
     return MinionActions(
         targets=shared.targets,

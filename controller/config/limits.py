@@ -258,6 +258,8 @@ class ReturnerLimits:
     """Bytes of these."""
     seconds: LimitSeconds = 60.0
     """Seconds that a returner may take for one return, or for 100 events; then its process is started again."""
+    options: LimitCount = 16 * 1024
+    """Bytes of what one job says of its returners: `ret`, `ret_config` and `ret_kwargs`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

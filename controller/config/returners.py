@@ -40,7 +40,7 @@ class ReturnerSettings:
 
 
 def is_returner_option(name: str) -> bool:
-    """Whether an option belongs to a returner."""
+    """Whether an option belongs to a returner: `redis.host`, or `PROFILE.redis.host` for `ret_config`."""
     return any(part in _OWN for part in name.split(".")[:2])
 
 

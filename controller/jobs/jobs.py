@@ -21,6 +21,7 @@ from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias, overload
 
+from controller.jobs.job_returners import ReturnerRequests
 from controller.jobs.state_calls import StateCalls
 from controller.observe.metrics import Metrics
 from controller.observe.redactor import Redactor
@@ -63,6 +64,7 @@ class Jobs:
     waiters: dict[str, asyncio.Future[RunResult]]
     watchers: dict[str, Callable[[RunProgress], None]]
     state_calls: StateCalls
+    returners: ReturnerRequests
 
     async def call(
         self, minions: Sequence[str], question: CallQuestion, *, user: str = "", cause: int = 0
@@ -87,6 +89,7 @@ class Jobs:
         """
         asked: dict[str, _Asked] = {}
         fun = question.fun
+        returners = self.returners.read(question.ret, question.ret_config, question.ret_kwargs)
         compiled = self.state_calls.parse(fun, question.args, question.kwargs)
         runs: list[RunRecord] = []
         for minion in minions:
@@ -101,6 +104,7 @@ class Jobs:
                 fun=fun,
                 args=typed,
                 job=job,
+                returners=returners,
                 revision=self.state_calls.compiler.revision if compiled else "",
             )
             job = job or run.run_id

@@ -15,6 +15,7 @@ from typing import Any
 import msgspec
 import structlog
 
+from controller.jobs.job_returners import returners_of
 from controller.messages.context import MessageContext
 from controller.observe.redactor import Redactor
 from controller.observe.run_functions import arguments_of, function_of
@@ -188,6 +189,7 @@ class RunResults:
             "failed": failed,
             "cause": run.reason,
             "error": result.error,
+            **({"ret": ",".join(returners_of(run.returners).names)} if run.returners else {}),
             **call_data(run, result),
         }
         cause = self.reconciler.run_event(run)

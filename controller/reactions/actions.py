@@ -113,12 +113,17 @@ class ReactionActions:
         await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _local(self, call: ReactionCall, cause: int, about: Mapping[str, Any]) -> StartedAction:
-        if call.ret:
-            return StartedAction(**about, error=f"ret: {call.ret}: returners of single jobs are not built")
         target = _target_of(call)
+        self.jobs.returners.read((call.ret,))  # before a batch begins, which nobody waits for
         minions = await self._minions(target, call.subset)
         question = CallQuestion(
-            target=target, fun=call.fun, args=call.arg, kwargs=call.kwarg, limit=0.0, timeout=call.timeout
+            target=target,
+            fun=call.fun,
+            args=call.arg,
+            kwargs=call.kwarg,
+            limit=0.0,
+            timeout=call.timeout,
+            ret=(call.ret,),
         )
         if call.batch:
             task = asyncio.create_task(self._in_batches(minions, _size(call.batch, len(minions)), question, cause))

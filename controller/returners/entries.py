@@ -6,10 +6,12 @@ It is what history has: results and events are redacted before they are stored a
 from __future__ import annotations
 
 import datetime
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from controller.config.returners import ReturnerSettings
+from controller.jobs.job_returners import returners_of
 from controller.observe.run_functions import arguments_of, function_of
 from controller.runners.job_views import MASTER, jid_of, result_of
 from controller.store import RunRecord
@@ -29,11 +31,13 @@ def takes_event(settings: ReturnerSettings, tag: str) -> bool:
     return not settings.whitelist or any(tag_matches(pattern, tag) for pattern in settings.whitelist)
 
 
-def ended_run(settings: ReturnerSettings, tag: str) -> str:
-    """The id of the run that an event says to have ended, where jobs are kept; else empty."""
+def ended_run(settings: ReturnerSettings, tag: str, data: Mapping[str, Any]) -> str:
+    """The id of the run that an event says to have ended, where jobs are kept, or it names returners; else empty."""
+    if not tag.startswith(("salt/job/", "salt/run/", "salt/wheel/")):
+        return ""
     parts = tag.split("/")
-    if settings.job_caches and parts[0] == "salt" and len(parts) >= 4 and parts[1] in ("job", "run", "wheel"):
-        return parts[2] if parts[3] == "ret" else ""
+    if len(parts) >= 4 and parts[3] == "ret" and (settings.job_caches or data.get("ret")):
+        return parts[2]
     return ""
 
 
@@ -65,8 +69,16 @@ def load_entries(settings: ReturnerSettings, runs: Sequence[RunRecord]) -> Itera
 
 
 def return_entries(settings: ReturnerSettings, run: RunRecord, result: Mapping[str, Any] | None) -> Iterator[Waiting]:
-    """What a run that has ended returned, for the job caches."""
+    """What a run that has ended returned, for the job caches and the returners that its job names."""
     jid, minion = jid_of(run), run.minion or MASTER
     about = {"id": minion, "jid": jid, "fun": function_of(run), "fun_args": arguments_of(run)}
     for name in settings.job_caches:
         yield Waiting(returner=name, kind="return", name=f"{jid}/{minion}", body={**about, **result_of(run, result)})
+    asked = returners_of(run.returners)
+    options: dict[str, Any] = {"ret_config": asked.config} if asked.config else {}
+    options |= {"ret_kwargs": asked.kwargs} if asked.kwargs else {}
+    # With options of its own it may go elsewhere than to the job cache of the same name.
+    name = f"{jid}/{minion}" + (f"/{json.dumps(options, sort_keys=True)}" if options else "")
+    for returner in asked.names:
+        body = {**about, "ret": ",".join(asked.names), **options, **result_of(run, result)}
+        yield Waiting(returner=returner, kind="return", name=name, body=body)

@@ -26,7 +26,7 @@ from controller.runners.job_views import jid_of
 from controller.schema.minions import ReturnerStatus
 from controller.store import RunRecord, Store
 from minion.returners.delivery import MESSAGES
-from minion.returners.registry import built_in
+from minion.returners.registry import BUILT_IN, built_in
 from minion.returners.spool import QueueState, Spool, SpoolBounds, Waiting
 from options.limits import CountRefusal
 from reactors.bus import Bus, Subscription
@@ -49,6 +49,8 @@ _OVERLAP = 3600.0
 """Seconds before the last write of which runs are looked for again after a restart; job caches know them by name."""
 _MARK = "written"
 _LOADS = 10_000
+_AT_ONCE = 500
+"""Runs that are read together."""
 _T = TypeVar("_T")
 _KINDS = ("apply", "remediate", "call", "runner", "wheel")
 
@@ -84,20 +86,42 @@ class Returners:
 
     async def run(self) -> None:
         """Hand over what happens, until cancelled."""
-        names = tuple(dict.fromkeys((*self.settings.event_return, *self.settings.job_caches)))
-        if not names and not await asyncio.to_thread(self.path.exists):
-            await self._needed.wait()
-        bounds = SpoolBounds(entries=self.limits.entries, size=self.limits.size)
         with self.bus.subscribe_to(self._is_wanted, on_refusal=self.on_refusal) as subscription:
+            if not (self._configured() or self.path.exists() or await asyncio.to_thread(self._asked_before)):
+                await self._until_needed(subscription)
+            bounds = SpoolBounds(entries=self.limits.entries, size=self.limits.size)
             spool = await self._until_written(lambda: Spool(self.path, bounds))
             left = await self._until_written(spool.waiting)
+            able = [one for one in left if one.startswith(MESSAGES) or one in BUILT_IN]
             async with asyncio.TaskGroup() as tasks:
-                for name in (*names, *(one for one in left if one.startswith(MESSAGES))):
-                    self._unstarted.put_nowait(name)
+                for name in dict.fromkeys((*self._configured(), *able)):
+                    self._deliver_to(name)
                 self._spooled().set_result(spool)
                 tasks.create_task(self._start_processes(spool, tasks))
                 tasks.create_task(self._watch(spool))
                 tasks.create_task(self._collect(spool, subscription))
+
+    def _configured(self) -> Sequence[str]:
+        return *self.settings.event_return, *self.settings.job_caches
+
+    def _asked_before(self) -> bool:
+        return bool(self.store.runs.to_return(1))
+
+    async def _until_needed(self, subscription: Subscription) -> None:
+        """Until somebody names a returner: a job whose return comes, or a message to people."""
+        waits = [asyncio.ensure_future(one) for one in (self._needed.wait(), subscription.wait())]
+        try:
+            await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for one in waits:
+                one.cancel()
+
+    def _deliver_to(self, name: str) -> None:
+        """Wake the process of a returner; the first time it is started."""
+        if name in self._processes:
+            self._processes[name].wake()
+        else:
+            self._unstarted.put_nowait(name)
 
     async def notify(self, returner: str, message: Mapping[str, Any], name: str) -> None:
         """Have a message sent to people; it is on disk when this returns.
@@ -119,10 +143,7 @@ class Returners:
             await asyncio.to_thread(spool.put, [Waiting(returner=queue, kind="message", name=name, body=message)])
         except OSError as error:
             raise NotSent(f"the message cannot be written to disk: {error}") from error
-        if queue in self._processes:
-            self._processes[queue].wake()
-        else:
-            self._unstarted.put_nowait(queue)
+        self._deliver_to(queue)
 
     def _why_not(self, returner: str, message: Mapping[str, Any]) -> str:
         """Why a message cannot be sent, as far as the configuration tells."""
@@ -154,48 +175,69 @@ class Returners:
                 tasks.create_task(process.run())
 
     def _is_wanted(self, event: Event) -> bool:
-        return bool(ended_run(self.settings, event.tag)) or takes_event(self.settings, event.tag)
+        return bool(ended_run(self.settings, event.tag, event.data)) or takes_event(self.settings, event.tag)
 
     async def _collect(self, spool: Spool, subscription: Subscription) -> None:
         dropped = 0
-        await self._find_lost(spool)
+        names = await self._find_lost(spool)
         while True:
+            for name in names:
+                self._deliver_to(name)
             await subscription.wait()
             events = subscription.drain()
-            await self._until_written(partial(self._write, spool, events))
+            names = await self._until_written(partial(self._write, spool, events))
             if subscription.dropped > dropped:
                 dropped = subscription.dropped
                 log.warning("events dropped that returners would have got", dropped=dropped)
-                await self._find_lost(spool)
-            for process in self._processes.values():
-                process.wake()
+                names |= await self._find_lost(spool)
 
-    async def _find_lost(self, spool: Spool) -> None:
-        """Write runs that ended about the time of the last write; those before are there."""
-        if self.settings.job_caches:
-            await self._until_written(partial(self._write_ended, spool))
+    async def _find_lost(self, spool: Spool) -> set[str]:
+        """Write runs that ended and are not in the spool yet; the returners that get something."""
+        names = await self._until_written(partial(self._write_ended, spool)) if self.settings.job_caches else set()
+        while found := await self._until_written(partial(self._write_asked, spool)):
+            names |= found
+        return names
 
-    def _write_ended(self, spool: Spool) -> None:
-        if written := spool.mark(_MARK):
-            runs = self.store.runs.finished_since(written - _OVERLAP, _KINDS)
-            spool.put([entry for run in runs for entry in self._entries(run)])
-        else:
+    def _write_ended(self, spool: Spool) -> set[str]:
+        """Runs that ended about the time of the last write, for the job caches; those before are there."""
+        if not (written := spool.mark(_MARK)):
             spool.put([], [(_MARK, self.clock())])
+            return set()
+        return self._put_runs(spool, self.store.runs.finished_since(written - _OVERLAP, _KINDS))
 
-    def _write(self, spool: Spool, events: Sequence[Event]) -> None:
+    def _write_asked(self, spool: Spool) -> set[str]:
+        """Runs whose jobs name returners; each is there until it is written."""
+        return self._put_runs(spool, self.store.runs.to_return(_AT_ONCE))
+
+    def _write(self, spool: Spool, events: Sequence[Event]) -> set[str]:
         entries: list[Waiting] = []
+        runs: list[RunRecord] = []
         for event in events:
             if takes_event(self.settings, event.tag):
                 entries += event_entries(self.settings, event, self.life)
-            if run_id := ended_run(self.settings, event.tag):
+            if run_id := ended_run(self.settings, event.tag, event.data):
                 run = self.store.runs.get(run_id)
-                entries += self._entries(run) if run is not None and run.finished is not None else ()
-        spool.put(entries, [(_MARK, self.clock())])
+                runs += [run] if run is not None and run.finished is not None else []
+        return self._put_runs(spool, runs, entries, [(_MARK, self.clock())])
+
+    def _put_runs(
+        self,
+        spool: Spool,
+        runs: Sequence[RunRecord],
+        entries: Sequence[Waiting] = (),
+        marks: Sequence[tuple[str, float]] = (),
+    ) -> set[str]:
+        """Have runs wait that ended, and other entries; the returners that they wait for."""
+        all_entries = [*entries, *(entry for run in runs for entry in self._entries(run))]
+        spool.put(all_entries, marks)
+        if asked := [run.run_id for run in runs if run.returners]:
+            self.store.runs.handed_over(asked)
+        return {entry.returner for entry in all_entries}
 
     def _entries(self, run: RunRecord) -> Sequence[Waiting]:
         jid, runs = jid_of(run), self.store.runs
         load: Sequence[RunRecord] = ()
-        if jid not in self._loaded:
+        if self.settings.job_caches and jid not in self._loaded:
             load = runs.of_job(jid) or (run,)
             self._loaded[jid] = None
             if len(self._loaded) > _LOADS:

@@ -48,12 +48,18 @@ async def call(
     *,
     tgt_type: str = "glob",
     timeout: float | None = None,
+    ret: Sequence[str] = (),
 ) -> dict[str, CallReturn]:
     """The returns of minions by id; of those that did not answer, too."""
     target = target_of(tgt, tgt_type)
     minions = select(context, tgt, tgt_type)
     question = CallQuestion(
-        target=target, fun=fun, args=tuple(args), kwargs=dict(kwargs or {}), timeout=timeout or CALL_SECONDS
+        target=target,
+        fun=fun,
+        args=tuple(args),
+        kwargs=dict(kwargs or {}),
+        timeout=timeout or CALL_SECONDS,
+        ret=tuple(ret),
     )
     returns = context.ports.jobs.call(minions, question, user=context.user)
     return {one.minion: one async for one in returns if isinstance(one, CallReturn)}
@@ -68,9 +74,10 @@ async def execute(
     *,
     tgt_type: str = "glob",
     timeout: float | None = None,
+    ret: Sequence[str] = (),
 ) -> dict[str, Any]:
     """What minions returned, by id, as Salt's client gives it; who did not answer is left out, and said as progress."""
-    found = await call(context, tgt, fun, args, kwargs, tgt_type=tgt_type, timeout=timeout)
+    found = await call(context, tgt, fun, args, kwargs, tgt_type=tgt_type, timeout=timeout, ret=ret)
     silent = sorted(minion for minion, one in found.items() if not one.answered)
     if silent:
         context.say({"message": f"no answer of {', '.join(silent)}"})

@@ -53,6 +53,12 @@ class CallQuestion(_Question, frozen=True, kw_only=True):
     """Seconds after which minions end the job; 0: none."""
     progress: bool = False
     """Whether to tell how far runs of states are, before they return."""
+    ret: tuple[str, ...] = ()
+    """Returners that get what minions return, beside those of the configuration."""
+    ret_config: str = ""
+    """The profile of their options."""
+    ret_kwargs: dict[str, Any] = {}
+    """Options above those of the configuration."""
 
 
 class RunnerQuestion(_Question, frozen=True, kw_only=True):

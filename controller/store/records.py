@@ -184,6 +184,8 @@ class RunRecord:
     """Its arguments as one would type them, without passwords."""
     job: str = ""
     """The run id of the first of those that were asked for together; empty: it stands alone."""
+    returners: str = ""
+    """Returners that its job names (`controller.jobs.job_returners`), until they have what it returned."""
 
     @property
     def of_minion(self) -> RunKind:

@@ -31,6 +31,7 @@ class Runs:
                 return False
             values = asdict(run) | {"keys": None if run.keys is None else msgspec.msgpack.encode(run.keys)}
             values["cause"] = values.pop("reason")
+            values["returners"] = run.returners or None
             connection.execute(insert(runs).values(values))
         return True
 
@@ -142,6 +143,18 @@ class Runs:
         with self.database.read() as connection:
             return [record(row._mapping) for row in connection.execute(query.order_by(runs.c.seq))]
 
+    def to_return(self, limit: int) -> list[RunRecord]:
+        """The oldest finished runs whose returners do not have them yet."""
+        query = select(runs).where(runs.c.returners.is_not(None), runs.c.state == "finished")
+        with self.database.read() as connection:
+            return [record(row._mapping) for row in connection.execute(query.order_by(runs.c.seq).limit(limit))]
+
+    def handed_over(self, run_ids: Sequence[str]) -> None:
+        """The returners of these runs have them, or what waits for them is elsewhere on disk."""
+        with self.database.write() as connection:
+            for run_id in run_ids:
+                connection.execute(update(runs).where(runs.c.run_id == run_id).values(returners=None))
+
     def open(self, minion: str | None = None) -> list[RunRecord]:
         """Runs without a result, newest first."""
         return self.newest(minion=minion, open_only=True, limit=None)
@@ -201,5 +214,5 @@ def record(row: Mapping[Any, Any]) -> RunRecord:
     values["reason"] = values.pop("cause")
     values["keys"] = None if row["keys"] is None else msgspec.msgpack.decode(row["keys"], type=tuple[str, ...])
     values["test"] = bool(row["test"])
-    values |= {name: values[name] or "" for name in ("user", "fun", "args", "job")}
+    values |= {name: values[name] or "" for name in ("user", "fun", "args", "job", "returners")}
     return RunRecord(**values)

@@ -154,11 +154,13 @@ runs = Table(
     Column("fun", Text),
     Column("args", Text),
     Column("job", String(255)),
+    Column("returners", Text),
     Index("ix_runs_job", "job"),
     Index("ix_runs_minion_seq", "minion", "seq"),
     Index("ix_runs_minion_kind_seq", "minion", "kind", "seq"),
     Index("ix_runs_revision", "revision"),
     Index("open_runs", "minion", "seq", sqlite_where=_OPEN),
+    Index("returned_runs", "seq", sqlite_where=text("returners IS NOT NULL")),
 )
 
 results = Table(

@@ -1,8 +1,10 @@
 """Events and jobs at returners: a controller and a minion, a real Redis and a service that comes and goes."""
 
+import contextlib
 import http.server
 import json
 import shutil
+import sqlite3
 import subprocess
 import threading
 
@@ -87,6 +89,123 @@ def test_a_dead_returner_of_events_delays_nothing_and_loses_nothing(make_rig, se
     returned = [one["data"]["return"]["kwargs"]["n"] for one in service.got[before:] if "/ret/" in one["tag"]]
     assert returned[:3] == [0, 1, 2]
     assert all(one["tag"].startswith("salt/job/") for one in service.got)
+
+
+REACTION = """
+tell:
+  local.test.arg:
+    - tgt: web1
+    - args: [reaction]
+    - ret: redis
+"""
+ORCHESTRATION = """
+test.arg:
+  salt.function:
+    - tgt: web1
+    - arg: [orchestration]
+    - ret: [redis]
+    - ret_kwargs: {db: 4}
+states:
+  salt.state:
+    - tgt: web1
+    - sls: orch.nothing
+    - ret: redis
+    - ret_kwargs: {db: 4}
+"""
+
+
+def returned_to(redis_socket, db, minion, fun="test.arg"):
+    """What Redis has as the newest return of a function."""
+    import redis
+
+    with redis.Redis(unix_socket_path=str(redis_socket), db=db, decode_responses=True) as client:
+        jid = client.get(f"{minion}:{fun}")
+        return jid and json.loads(client.hget(f"ret:{jid}", minion))["return"]
+
+
+def test_a_job_names_its_returners(make_rig, redis_socket):
+    rig = make_rig(
+        minions={"web1": {}, "web2": {}},
+        **{"redis.unix_socket_path": str(redis_socket), "audit.redis.db": 5},
+    )
+
+    def has(db, minion, text):
+        return (returned_to(redis_socket, db, minion) or {}).get("args") == [text]
+
+    assert rig.saltern("run", "*", "test.arg", "both", "--return", "redis,local_cache").returncode == 0
+    rig.wait("both returns", lambda: has(0, "web1", "both") and has(0, "web2", "both"))
+    options = ["--return", "redis", "--return_config", "audit"]
+    assert rig.saltern("run", "web1", "test.arg", "profile", *options).returncode == 0
+    rig.wait("the database of the profile", lambda: has(5, "web1", "profile"))
+    assert rig.saltern("run", "web1", "test.arg", "other", *options, "--return_kwargs", "{db: 3}").returncode == 0
+    rig.wait("the other database", lambda: has(3, "web1", "other"))
+    assert has(0, "web1", "both")
+    assert has(5, "web1", "profile")
+    for wrong, said in (
+        (["--return", "rediss"], "did you mean redis?"),
+        (["--return", "redis", "--return_config", "audi"], "no options of the profile"),
+        (["--return", "redis", "--return_kwargs", json.dumps({"a": "b" * 20_000})], "the limit `returner: options`"),
+        (["--return_kwargs", "{db: 3}"], "no returner"),
+        (["--return_kwargs", "3"], "is a mapping"),
+    ):
+        refused = rig.saltern("run", "web1", "test.ping", *wrong, check=False)
+        assert refused.returncode != 0
+        assert said in refused.stdout + refused.stderr
+
+
+def test_reactions_and_orchestrations_name_returners(make_rig, redis_socket, tmp_path):
+    reaction = tmp_path / "tell.sls"
+    reaction.write_text(REACTION)
+    rig = make_rig(
+        minions={"web1": {}},
+        reactor=[{"my/go": [str(reaction)]}],
+        **{"redis.unix_socket_path": str(redis_socket)},
+    )
+    rig.saltern("run", "web1", "event.send", "my/go")
+    rig.wait("the reaction's return", lambda: returned_to(redis_socket, 0, "web1"))
+    assert returned_to(redis_socket, 0, "web1")["args"] == ["reaction"]
+    path = rig.work / "states" / "orch" / "tell.sls"
+    path.parent.mkdir()
+    path.write_text(ORCHESTRATION)
+    path.with_name("nothing.sls").write_text("nothing:\n  test.nop: []\n")
+    rig.wait_applied(rig.push("orchestrations"))
+    assert rig.saltern("runner", "state.orchestrate", "orch.tell").returncode == 0
+    rig.wait("the function's return", lambda: returned_to(redis_socket, 4, "web1"))
+    assert returned_to(redis_socket, 4, "web1")["args"] == ["orchestration"]
+    rig.wait("the states' return", lambda: returned_to(redis_socket, 4, "web1", "state.sls"))
+    assert rig.saltern("runner", "salt.execute", "web1", "test.arg", "runner", "ret=redis").returncode == 0
+    rig.wait("the runner's return", lambda: returned_to(redis_socket, 0, "web1")["args"] == ["runner"])
+
+
+def test_a_return_is_not_lost_when_the_controller_is_killed(make_rig, redis_socket, tmp_path):
+    import redis
+
+    rig = make_rig(minions={"web1": {}}, **{"redis.unix_socket_path": str(redis_socket)})
+    go, begun = tmp_path / "go", tmp_path / "begun"
+    command = f"touch {begun}; while ! test -e {go}; do sleep 0.05; done; echo done"
+    rig.saltern("run", "-t", "0.2", "web1", "cmd.run", command, "--return", "redis", check=False)
+    rig.wait("the job", begun.exists)
+    rig.kill("controller", children=True)
+    go.touch()
+    rig.start_controller()
+    rig.wait("the return", lambda: returned_to(redis_socket, 0, "web1", "cmd.run") == "done")
+
+    def kept():
+        with contextlib.closing(sqlite3.connect(store, timeout=30)) as connection:
+            return connection.execute("SELECT count(*) FROM runs WHERE returners IS NOT NULL").fetchone()[0]
+
+    (store,) = (path for path in rig.directory.rglob("*.sqlite") if path.name != "spool.sqlite")
+    rig.wait("the note of it", lambda: not kept())
+    rig.kill("controller", children=True)
+    with redis.Redis(unix_socket_path=str(redis_socket)) as client:
+        client.flushall()
+    # What is on disk when it is killed after the result is stored, and before it waits for its returner.
+    with contextlib.closing(sqlite3.connect(store)) as connection, connection:
+        text = json.dumps({"names": ["redis"]})
+        assert connection.execute("UPDATE runs SET returners = ? WHERE fun = 'cmd.run'", (text,)).rowcount == 1
+    rig.start_controller()
+    rig.wait("the return", lambda: returned_to(redis_socket, 0, "web1", "cmd.run") == "done")
+    rig.wait("the note of it", lambda: not kept())
 
 
 def value(rig, *words):

@@ -31,6 +31,9 @@ from minion.call.arguments import BadArgument, parse
     help="Seconds to wait; the job goes on after that.",
 )
 @click.option("--limit", type=click.FloatRange(0.1), help="Seconds after which minions end the job; none by default.")
+@click.option("--return", "returners", multiple=True, metavar="NAMES", help="Returners that get the values as well.")
+@click.option("--return_config", "--return-config", default="", help="The profile of their options.")
+@click.option("--return_kwargs", "--return-kwargs", default="", metavar="YAML", help="Options of theirs, as a mapping.")
 @click.option("--out", "--output", type=click.Choice(options.FORMATS), default="nested", show_default=True)
 @click.option("--hide-timeout", is_flag=True, help="Leave out minions that do not answer.")
 @options.config_dir
@@ -41,6 +44,9 @@ def run_command(
     kind: str | None,
     timeout: float,
     limit: float | None,
+    returners: tuple[str, ...],
+    return_config: str,
+    return_kwargs: str,
     out: str,
     hide_timeout: bool,
     config_dir: Path,
@@ -51,8 +57,12 @@ def run_command(
     """
     try:
         values, pairs = parse(arguments)
+        _, given = parse((f"given={return_kwargs or '{}'}",))
     except BadArgument as error:
         raise click.UsageError(str(error)) from None
+    options_given = given["given"]
+    if not isinstance(options_given, dict):
+        raise click.UsageError(f"--return_kwargs is a mapping, such as '{{db: 5}}', not {return_kwargs!r}")
     asked = TargetExpression(kind=kind or "glob", expression=target)  # type: ignore[arg-type]  # a choice of click's
     returns: list[CallReturn] = []
     with Client(config_dir) as client, progress_line() as line:
@@ -64,6 +74,9 @@ def run_command(
             timeout=timeout,
             limit=limit or 0.0,
             progress=line.shown,
+            ret=returners,
+            ret_config=return_config,
+            ret_kwargs=options_given,
         )
         for item in client.stream("/call", question):
             if isinstance(item, CallProgress):

@@ -6,7 +6,7 @@ import asyncio
 import math
 import random
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, TypedDict
 
 from controller.jobs.batch_events import BatchEvents
 from controller.jobs.jobs import returned
@@ -25,6 +25,14 @@ _AGAIN = 2.0
 """Seconds between two looks whether a minion that was asked by an earlier controller is connected again."""
 
 
+class Returning(TypedDict, total=False):
+    """What a question says of returners."""
+
+    ret: tuple[str, ...]
+    ret_config: str
+    ret_kwargs: dict[str, Any]
+
+
 async def ask(
     step: StepContext,
     tgt: Any,
@@ -37,6 +45,7 @@ async def ask(
     batch: Any = None,
     subset: int | None = None,
     failhard: bool = False,
+    returning: Returning | None = None,
 ) -> tuple[str, dict[str, CallReturn]]:
     """Call a function on the minions that a target means.
 
@@ -52,6 +61,7 @@ async def ask(
         batch: how many are asked at once, as a number or a percentage; None: all.
         subset: ask so many of them, chosen by chance.
         failhard: begin no further batch after one in which a minion failed.
+        returning: the returners that get what minions return.
 
     Returns:
         The id of the job, and the returns by minion; of those that did not answer, too. No minion: an empty mapping.
@@ -64,7 +74,12 @@ async def ask(
         step.remember(asked)
     job, minions = str(asked["job"]), list(asked["minions"])
     question = CallQuestion(
-        target=target_of(tgt, tgt_type), fun=fun, args=tuple(args), kwargs=dict(kwargs), timeout=0.0
+        target=target_of(tgt, tgt_type),
+        fun=fun,
+        args=tuple(args),
+        kwargs=dict(kwargs),
+        timeout=0.0,
+        **(returning or Returning()),
     )
     wait = min(timeout or math.inf, step.limits.step_seconds)
     groups = _groups(minions, batch)

@@ -5,23 +5,22 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, TypedDict, Unpack
 
-from controller.orchestration.steps.asking import ask
+from controller.orchestration.steps.asking import Returning, ask
 from controller.orchestration.steps.step import StepContext, StepFailed, StepFunction, StepOutcome, texts
 from controller.runners.fleet import told
 from controller.schema.runs import CallReturn
 from minion.arguments.types import AnyValue, Ignored, Map, OnlyBool, Unsupported
 
 _SSH = "there is no salt-ssh; install a minion there, or call ssh by a salt.function on a minion that may"
-_RET = "what steps return is in the history: saltern orchestrations show JID"
 
 
-class NotOfSteps(TypedDict, total=False):
-    """Salt's arguments that are not here."""
+class StepOptions(TypedDict, total=False):
+    """Salt's arguments about returners, and those that are not here."""
 
+    ret: AnyValue
+    ret_config: str | None
+    ret_kwargs: Map | None
     ssh: Annotated[bool, Unsupported(_SSH)]
-    ret: Annotated[str, Unsupported(_RET)]
-    ret_config: Annotated[str | None, Unsupported(_RET)]
-    ret_kwargs: Annotated[str | None, Unsupported(_RET)]
     roster: Annotated[str | None, Ignored("it is for salt-ssh")]
 
 
@@ -47,7 +46,7 @@ async def state(
     queue: AnyValue = False,
     subset: int | None = None,
     failhard: bool = False,
-    **ignored: Unpack[NotOfSteps],
+    **options: Unpack[StepOptions],
 ) -> StepOutcome:
     """States on minions: SLS, or the highstate. Under test=True the minions are asked with test=True."""
     fun, args = _function_of(highstate, sls, top)
@@ -56,9 +55,8 @@ async def state(
     kwargs: dict[str, Any] = {name: one for name, one in given.items() if one not in (None, {})}
     kwargs |= {"queue": True} if queue else {}
     kwargs |= {"concurrent": True} if concurrent else {}
-    job, found = await ask(
-        step, tgt, tgt_type, fun, args, kwargs, timeout=timeout, batch=batch, subset=subset, failhard=failhard
-    )
+    pace: dict[str, Any] = {"timeout": timeout, "batch": batch, "subset": subset, "failhard": failhard}
+    job, found = await ask(step, tgt, tgt_type, fun, args, kwargs, **pace, returning=_returning(options))
     if not found and expect_minions:
         return StepOutcome(result=False, comment=f"No minions returned: no minion matches {tgt!r}")
     forgiven = texts(fail_minions)
@@ -93,7 +91,7 @@ async def function(
     batch: AnyValue = None,
     subset: int | None = None,
     failhard: bool = False,
-    **ignored: Unpack[NotOfSteps],
+    **options: Unpack[StepOptions],
 ) -> StepOutcome:
     """An execution function on minions. A minion that does not answer is a failure unless `expect_minions: False`."""
     if step.test:
@@ -101,9 +99,8 @@ async def function(
     warnings = ("Please specify 'arg' as a list of arguments.",) if isinstance(arg, str) else ()
     args: Sequence[Any] = arg.split() if isinstance(arg, str) else arg if isinstance(arg, list) else [arg]
     args = [] if arg is None else args
-    job, found = await ask(
-        step, tgt, tgt_type, name, args, kwarg or {}, timeout=timeout, batch=batch, subset=subset, failhard=failhard
-    )
+    pace: dict[str, Any] = {"timeout": timeout, "batch": batch, "subset": subset, "failhard": failhard}
+    job, found = await ask(step, tgt, tgt_type, name, args, kwarg or {}, **pace, returning=_returning(options))
     if not found:
         said = f"No minions responded: no minion matches {tgt!r}"
         return StepOutcome(result=not expect_minions, comment=said, warnings=warnings)
@@ -169,6 +166,14 @@ def _detail(one: CallReturn) -> str:
     if isinstance(one.value, Mapping):
         return ""
     return f"Minion {one.minion} returned: {one.error or one.value!r}"
+
+
+def _returning(options: StepOptions) -> Returning:
+    return Returning(
+        ret=tuple(texts(options.get("ret"))),
+        ret_config=options.get("ret_config") or "",
+        ret_kwargs=dict(options.get("ret_kwargs") or {}),
+    )
 
 
 FUNCTIONS: Mapping[str, StepFunction] = {"state": state, "function": function}

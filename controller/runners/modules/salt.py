@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 from controller.runners import fleet
 from controller.runners.context import RunnerContext
-from minion.arguments.types import AnyValue, Ignored, Map, Unsupported
+from minion.arguments.types import AnyValue, Ignored, Map
 
 
 async def cmd(context: RunnerContext, fun: str, *args: Any, **kwargs: Any) -> Any:
@@ -24,7 +24,7 @@ async def execute(
     arg: AnyValue = (),
     timeout: float | None = None,
     tgt_type: str = "glob",
-    ret: Annotated[str, Unsupported("returners are not built; use the value")] = "",
+    ret: AnyValue = "",
     jid: Annotated[str, Ignored("each job has its own id")] = "",
     kwarg: Map | None = None,
     **kwargs: Any,
@@ -38,14 +38,15 @@ async def execute(
         arg: its arguments by position.
         timeout: seconds that are waited for returns.
         tgt_type: what kind of target it is.
-        ret: not supported.
+        ret: returners that get the values as well.
         jid: accepted.
         kwarg: arguments by name.
         kwargs: more of them.
     """
     listed = arg if isinstance(arg, list | tuple) else [arg]
     named: Mapping[str, Any] = {**(kwarg or {}), **kwargs}
-    return await fleet.execute(context, tgt, fun, listed, named, tgt_type=tgt_type, timeout=timeout)
+    returners = [str(one) for one in (ret if isinstance(ret, list | tuple) else [ret])]
+    return await fleet.execute(context, tgt, fun, listed, named, tgt_type=tgt_type, timeout=timeout, ret=returners)
 
 
 FUNCTIONS = {"cmd": cmd, "execute": execute}

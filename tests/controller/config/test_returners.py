@@ -46,6 +46,9 @@ def test_the_blacklist_counts_more():
     assert [takes_event(settings, tag) for tag in ("a/c", "a/b", "b", "saltern/returner/x/failing")] == [
         True, False, False, False,
     ]  # fmt: skip
-    assert ended_run(settings, "salt/job/1/ret/web1") == "1"
-    assert ended_run(settings, "salt/run/2/ret") == "2"
-    assert not ended_run(settings, "salt/job/1/new")
+    assert ended_run(settings, "salt/job/1/ret/web1", {}) == "1"
+    assert ended_run(settings, "salt/run/2/ret", {}) == "2"
+    assert not ended_run(settings, "salt/job/1/new", {})
+    alone = ReturnerSettings()
+    assert not ended_run(alone, "salt/job/1/ret/web1", {})
+    assert ended_run(alone, "salt/job/1/ret/web1", {"ret": "redis"}) == "1"
