@@ -48,8 +48,10 @@ class Addresses:
     def web_of(self, api: str) -> SplitResult:
         """The address below which the repositories lie."""
         parts = urlsplit(api)
-        host = (parts.hostname or "").removeprefix(self.api_host)
-        return parts._replace(netloc=self.hosts.get(host, host), path=parts.path.removesuffix(self.path))
+        given = parts.hostname or ""
+        host = given.removeprefix(self.api_host)
+        host = self.hosts.get(host, host)
+        return parts._replace(netloc=parts.netloc if host == given else host, path=parts.path.removesuffix(self.path))
 
     def is_host(self, host: str, web: SplitResult) -> bool:
         """Whether the repositories of this address are at a host, too."""

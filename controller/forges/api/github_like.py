@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import ClassVar
 from urllib.parse import urlsplit
 
 import msgspec
 
+from controller.forges.api.access import Proof
 from controller.forges.api.adapter import HttpForgeClient
 from controller.forges.api.marks import comment_of, mark_of
 from controller.forges.api.paths import quoted, split_project
@@ -151,6 +153,24 @@ class GitHubLikeClient(HttpForgeClient):
         """Proves that something below a repository may be written, by what there is not."""
         path = self.repository(project) + below
         return await self.write_absent(method, path, body, self.of_nothing, project=project)
+
+    def write_proofs(self, project: str, *, comments: str, statuses: str) -> tuple[Proof, Proof]:
+        """Proofs that comments and statuses may be written; the arguments say how that is given."""
+        status = {"state": "pending", "context": "x"}
+        return (
+            Proof(
+                what=f"write comments in {project}",
+                ask=partial(self.write_nothing, project, "PATCH", "/issues/comments/0", {"body": "."}),
+                remedy=comments,
+                by_absence=True,
+            ),
+            Proof(
+                what=f"set commit statuses in {project}",
+                ask=partial(self.write_nothing, project, "POST", f"/statuses/{'0' * 40}", status),
+                remedy=statuses,
+                by_absence=True,
+            ),
+        )
 
     def repository(self, project: str) -> str:
         """The path of a repository."""

@@ -44,7 +44,6 @@ class GiteaClient(GitHubLikeClient):
 
     async def check_access(self, project: str) -> Sequence[AccessResult]:
         """Prove each access that previews need, one by one. Nothing is written: what is written to is not there."""
-        status = {"state": "pending", "context": "x"}
 
         async def rights() -> str:
             if not (await self.own_rights(project)).get("admin"):
@@ -62,17 +61,10 @@ class GiteaClient(GitHubLikeClient):
                 ask=rights,
                 remedy="Make the token's owner an administrator of the repository",
             ),
-            Proof(
-                what=f"write comments in {project}",
-                ask=partial(self.write_nothing, project, "PATCH", "/issues/comments/0", {"body": "."}),
-                remedy="Give the token the scope write:issue",
-                by_absence=True,
-            ),
-            Proof(
-                what=f"set commit statuses in {project}",
-                ask=partial(self.write_nothing, project, "POST", f"/statuses/{'0' * 40}", status),
-                remedy="Give the token the scope write:repository",
-                by_absence=True,
+            *self.write_proofs(
+                project,
+                comments="Give the token the scope write:issue",
+                statuses="Give the token the scope write:repository",
             ),
         )
 

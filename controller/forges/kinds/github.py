@@ -151,24 +151,16 @@ class GitHubClient(GitHubLikeClient):
                 raise ForgeRefused("the token's owner may not write to the repository")
             return "may write"
 
-        status = partial(self.write_nothing, project, "POST", f"/statuses/{'0' * 40}", {"state": "pending"})
         return [
             Proof(
                 what=f"see who may write to {project}",
                 ask=rights,
                 remedy="Make the token's owner a collaborator with the role Write",
             ),
-            Proof(
-                what=f"write comments in {project}",
-                ask=partial(self.write_nothing, project, "PATCH", "/issues/comments/0", {"body": "."}),
-                remedy="Give the token Pull requests: write (fine-grained) or the scope repo (classic)",
-                by_absence=True,
-            ),
-            Proof(
-                what=f"set commit statuses in {project}",
-                ask=status,
-                remedy="Give the token Commit statuses: write (fine-grained) or the scope repo:status (classic)",
-                by_absence=True,
+            *self.write_proofs(
+                project,
+                comments="Give the token Pull requests: write (fine-grained) or the scope repo (classic)",
+                statuses="Give the token Commit statuses: write (fine-grained) or the scope repo:status (classic)",
             ),
         ]
 
