@@ -19,7 +19,7 @@ PUSH_SECONDS = 2.0
 API_SECONDS = 1.0
 """How long the API may take under an attack, if the attack does not say otherwise."""
 
-BORDERS = ("strangers", "minions", "branches", "people", "git_servers", "trees")
+BORDERS = ("strangers", "minions", "events", "branches", "people", "git_servers", "trees")
 """Modules of this folder, each with `ATTACKS`: by where they come from."""
 
 
