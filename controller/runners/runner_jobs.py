@@ -18,6 +18,7 @@ import msgspec
 import structlog
 
 from controller.config.limits import RunnerLimits
+from controller.jobs.job_returners import returners_of
 from controller.observe.metrics import Metrics
 from controller.observe.run_text import requested, typed_arguments, without_secrets
 from controller.reconcile.jids import Jids
@@ -54,6 +55,8 @@ class ControllerCall:
     """Id of the event that it follows from."""
     jid: str = ""
     """Its id, where that was chosen before."""
+    returners: str = ""
+    """That get what it returns (`controller.jobs.job_returners`)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -201,6 +204,7 @@ class RunnerJobs:
                 user=call.user,
                 fun=call.fun,
                 args=typed,
+                returners=call.returners,
             )
         )
 
@@ -214,7 +218,8 @@ class RunnerJobs:
         except StoreError as error:
             log.error("the result of a call is not kept", jid=jid, fun=call.fun, error=str(error))
         self.metrics.run_ended(call.kind, _word(outcome), seconds)
-        return self._publish(jid, call, "ret", {"return": kept.value, "success": kept.success}, cause)
+        asked = {"ret": ",".join(returners_of(call.returners).names)} if call.returners else {}
+        return self._publish(jid, call, "ret", {"return": kept.value, "success": kept.success, **asked}, cause)
 
     def _finish(self, jid: str, outcome: ControllerOutcome, seconds: float) -> None:
         error = "" if outcome.success else failure_text(outcome.value)

@@ -233,7 +233,13 @@ class ControllerSchedule:
         going_on = self._going_on.setdefault(name, set())
         if not entry.target:
             call = ControllerCall(
-                kind="runner", fun=job.fun, args=job.args, kwargs=dict(job.kwargs), user=user, cause=cause
+                kind="runner",
+                fun=job.fun,
+                args=job.args,
+                kwargs=dict(job.kwargs),
+                user=user,
+                cause=cause,
+                returners=self.jobs.returners.read(entry.returners, entry.return_config, entry.return_kwargs),
             )
             run = await self.runners.start(call)
             going_on.add(run.ended)
@@ -241,7 +247,15 @@ class ControllerSchedule:
         target = TargetExpression(kind=entry.tgt_type, expression=entry.target)  # type: ignore[arg-type]
         minions = await asyncio.to_thread(self.targets.select, target)
         question = CallQuestion(
-            target=target, fun=job.fun, args=job.args, kwargs=dict(job.kwargs), limit=0.0, timeout=0.0
+            target=target,
+            fun=job.fun,
+            args=job.args,
+            kwargs=dict(job.kwargs),
+            limit=0.0,
+            timeout=0.0,
+            ret=entry.returners,
+            ret_config=entry.return_config,
+            ret_kwargs=dict(entry.return_kwargs),
         )
         asked = self.jobs.start(minions, question, user=user, cause=cause)
         task = asyncio.create_task(self._gather(asked), name=user)

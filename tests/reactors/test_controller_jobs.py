@@ -45,7 +45,7 @@ schedule:
             "schedule:\n  a:\n    function: x.y\n    hours: 1\n    return_job: false",
             "c:5: schedule: a: return_job is of",
         ),
-        ("schedule:\n  a: {function: x.y, hours: 1, returner: redis}", "c:2: schedule: a has no option 'returner'"),
+        ("schedule:\n  a: {function: x.y, hours: 1, returner: {a: b}}", "c:2: schedule: a: returner is a name"),
         ("schedule:\n  a: 7", "c:2: schedule: a: a job is a mapping"),
     ],
 )

@@ -177,6 +177,31 @@ def test_reactions_and_orchestrations_name_returners(make_rig, redis_socket, tmp
     rig.wait("the runner's return", lambda: returned_to(redis_socket, 0, "web1")["args"] == ["runner"])
 
 
+def test_jobs_of_the_schedule_name_returners(make_rig, redis_socket):
+    more = {"returner": "redis", "return_kwargs": {"db": 6}}
+    rig = make_rig(
+        minions={"web1": {}},
+        schedule={
+            "asked": {
+                "function": "test.arg",
+                "args": ["minion"],
+                "target": "web*",
+                "seconds": 1,
+                "returner": ["redis"],
+            },
+            "own": {"function": "test.arg", "args": ["runner"], "hours": 1, **more},
+            "wrong": {"function": "test.arg", "hours": 1, "returner": "mine"},
+        },
+        **{"redis.unix_socket_path": str(redis_socket)},
+    )
+    rig.wait("the minion's return", lambda: returned_to(redis_socket, 0, "web1"))
+    assert returned_to(redis_socket, 0, "web1")["args"] == ["minion"]
+    rig.wait("the runner's return", lambda: returned_to(redis_socket, 6, "controller", "runner.test.arg"))
+    assert returned_to(redis_socket, 6, "controller", "runner.test.arg")["return"]["args"] == ["runner"]
+    shown = rig.saltern("events", "saltern/schedule/wrong/error", "--since", "1h", "-n", "1", "--out", "json").stdout
+    assert "'mine' is none of the controller's" in shown
+
+
 def test_a_return_is_not_lost_when_the_controller_is_killed(make_rig, redis_socket, tmp_path):
     import redis
 
