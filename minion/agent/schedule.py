@@ -25,7 +25,7 @@ log = logging.getLogger(__name__)
 REPORTED = "scheduled-"
 """How ids of these runs begin whose results are for the controller too."""
 
-NOT_FOLLOWED = ("returner", "return_config", "return_kwargs")
+NOT_FOLLOWED = ("metadata", "returner", "return_config", "return_kwargs")
 """Options that a job may have, and that change nothing here."""
 
 MOST_WAITING = 200
