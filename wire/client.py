@@ -21,7 +21,7 @@ from typing import Any, TypeAlias
 import zmq
 
 from wire.address import Address, endpoint
-from wire.codec import MAX_TO_CONTROLLER, MAX_TO_MINION, decode_to_minion, encode
+from wire.codec import MAX_TO_CONTROLLER, MAX_TO_MINION, decode_to_minion, encode, unknown_head
 from wire.errors import CannotConnect, MalformedMessage
 from wire.keys import KeyPair
 from wire.messages import Heartbeat, HelloAck, ToController, ToMinion
@@ -51,7 +51,17 @@ class HandshakeFailed:
     reason: str
 
 
-ConnectionEvent: TypeAlias = Connected | Disconnected | HandshakeFailed
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NotUnderstood:
+    """The controller sent a message that this version cannot read: it is newer, or the message is broken."""
+
+    name: str
+    run_id: str
+    """Of the run that it asks for; empty where it asks for none."""
+    why: str
+
+
+ConnectionEvent: TypeAlias = Connected | Disconnected | HandshakeFailed | NotUnderstood
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -267,8 +277,8 @@ class Connection:
             events.append((event, value))
         return events
 
-    def _messages(self) -> list[ToMinion]:
-        found: list[ToMinion] = []
+    def _messages(self) -> list[ToMinion | ConnectionEvent]:
+        found: list[ToMinion | ConnectionEvent] = []
         for frames in _waiting(self._dealer):
             message = self._read(frames)
             if message is None or isinstance(message, Heartbeat):
@@ -281,19 +291,21 @@ class Connection:
             message = self._read(frames)
             if isinstance(message, Heartbeat):
                 found.extend([message] if self._is_fresh(message) else [])
-            else:
+            elif not isinstance(message, NotUnderstood):
                 self._counts["malformed"] += message is not None
         self._counts["messages_in"] += len(found)
         return found
 
-    def _read(self, frames: list[zmq.Frame]) -> ToMinion | None:
+    def _read(self, frames: list[zmq.Frame]) -> ToMinion | NotUnderstood | None:
+        why = f"{len(frames)} frames"
         try:
             if len(frames) == 1:
                 return decode_to_minion(frames[0].buffer)
-        except MalformedMessage:
-            pass
+        except MalformedMessage as error:
+            why = str(error)[:200]
         self._counts["malformed"] += 1
-        return None
+        head = unknown_head(frames[0].buffer) if len(frames) == 1 else None
+        return None if head is None else NotUnderstood(name=head.t, run_id=head.run_id, why=why)
 
     def _is_fresh(self, heartbeat: Heartbeat) -> bool:
         """Whether the heartbeat is newer than all others of its epoch."""

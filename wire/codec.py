@@ -6,7 +6,7 @@ decided by `wire.server.server`.
 
 from __future__ import annotations
 
-from typing import Any, Literal, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
 import msgspec
 from msgspec import structs
@@ -70,6 +70,13 @@ class _QuestionHead(msgspec.Struct, frozen=True):
     request: Whole
 
 
+class UnknownHead(msgspec.Struct, frozen=True):
+    """What is read of a controller's message that cannot be read otherwise: of a newer controller, most of the time."""
+
+    t: Annotated[str, msgspec.Meta(max_length=100)]
+    run_id: Name = ""
+
+
 class _EventsHead(msgspec.Struct, tag_field="t", tag="run-events", frozen=True, kw_only=True):
     """What is read of `RunEvents` that are over a limit."""
 
@@ -91,6 +98,7 @@ _TO_CONTROLLER = msgspec.msgpack.Decoder(ToController, ext_hook=_no_extension)
 _TAG = msgspec.msgpack.Decoder(_Tag)
 _HEAD = msgspec.msgpack.Decoder(_ResultHead | _EventsHead | _MinionEventsHead)
 _QUESTION_HEAD = msgspec.msgpack.Decoder(_QuestionHead)
+_UNKNOWN_HEAD = msgspec.msgpack.Decoder(UnknownHead)
 _TO_MINION = msgspec.msgpack.Decoder(ToMinion, ext_hook=_no_extension)
 
 
@@ -183,6 +191,14 @@ def decode_to_minion(frame: bytes | memoryview) -> ToMinion:
     """What a controller sent; MalformedMessage as above."""
     message: ToMinion = _decode(_TO_MINION, frame, MAX_TO_MINION)
     return message
+
+
+def unknown_head(frame: bytes | memoryview) -> UnknownHead | None:
+    """The name of a message that `decode_to_minion` does not read, and its run; None when it is none at all."""
+    try:
+        return _UNKNOWN_HEAD.decode(frame)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, ValueError):
+        return None
 
 
 def _decode(decoder: msgspec.msgpack.Decoder[Any], frame: bytes | memoryview, limit: int) -> Any:

@@ -43,7 +43,7 @@ from minion.spool.desired_state import DesiredState
 from minion.spool.minion_events import MinionEventsOutbox
 from minion.spool.schedule import UNREPORTED
 from minion.spool.triggers import TriggerFile
-from wire.client import Connected, ConnectionEvent, Disconnected, HandshakeFailed
+from wire.client import Connected, ConnectionEvent, Disconnected, HandshakeFailed, NotUnderstood
 from wire.errors import BadKey, CannotConnect, PatchMismatch
 from wire.messages import (
     STATES_OF_CALL,
@@ -79,6 +79,9 @@ log = logging.getLogger(__name__)
 
 LONGEST_WAIT = 30.0
 """Seconds; the loop reads the clock at least that often, in case the wall clock was set."""
+
+_MOST_NAMES = 100
+"""Of messages that were said not to be known."""
 
 MOST_PENDING_TRIGGERS = 20
 """Triggers that are reported to the controller."""
@@ -134,6 +137,8 @@ class Agent:
         self._drift = DriftTimer(cachedir, settings.id)
         self._schedule = ScheduleTimer(cachedir, settings.id, settings.options.schedule.jobs)
         self._drift_watch = DriftWatch(settings.id)
+        self._not_understood: set[str] = set()
+        """Names of messages that were said not to be known."""
         self._beacons = BeaconKeeper(cachedir, settings.options.beacons, tasks.host_beacons, self._act)
         least = {**settings.grains, "id": settings.id}
         self._grains = GrainsKeeper(cachedir, collect, tasks.fork, least=least)
@@ -233,6 +238,8 @@ class Agent:
                     "compare controller_key with `saltern key controller`",
                     event.reason,
                 )
+            case NotUnderstood():
+                self._refuse(event)
             case KeyState():
                 self._session.key_state(event, now)
             case Refused(request=0):
@@ -259,6 +266,19 @@ class Agent:
                 self._jobs.outbox.acknowledge(event.run_id)
             case FileFound() | FileList() | Blob() | MineFound() | StatesFound() | Refused():
                 self._files.answer(event)
+
+    def _refuse(self, message: NotUnderstood) -> None:
+        """A message of a newer controller: said once a name, and a run that it asks for ends with that answer."""
+        if message.name not in self._not_understood and len(self._not_understood) < _MOST_NAMES:
+            self._not_understood.add(message.name)
+            log.warning(
+                "event=message_not_understood name=%r do=%s reason=%s",
+                message.name,
+                "update this minion",
+                message.why,
+            )
+        if message.run_id:
+            self._jobs.refuse(message.run_id, f"this minion does not know the message {message.name!r}")
 
     def _connected(self, message: HelloAck, now: float) -> None:
         self._session.hello_acknowledged(message, now)

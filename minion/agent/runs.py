@@ -178,6 +178,13 @@ class RunJobs:
         self._jobs[run_id] = RunJob(_without_document(request), folder)
         self.events.follow(run_id, folder.events)
 
+    def refuse(self, run_id: str, why: str) -> None:
+        """Answer a run that a newer controller asks for in a way that is not known here."""
+        if run_id not in self._jobs and not self.outbox.send_again(run_id):
+            error = f"{why}: update this minion, or ask in another way"
+            result = RunResult(run_id=run_id, kind="call", generation=0, digest="", outcome="error", error=error)
+            self._answer(result, self._folders.of(run_id))
+
     def document_changed(self) -> None:
         """There is another desired document: start the runs that waited for it, and fail those of an older one."""
         for request in list(self._waiting_for_document.values()):

@@ -1,6 +1,9 @@
 """Record what `salt-run state.orchestrate … --out json` of real Salt answers: tests/golden/orchestration/salt.json.
 
-    python -m tools.oracle.orchestrations SALT_VENV [NAME ...]
+    python -m tools.oracle.orchestrations [NAME ...]           record
+    python -m tools.oracle.orchestrations --check [NAME ...]   compare what is recorded; `make oracle` does
+
+Salt is that of the virtualenv SALT_VENV; without one it is installed into .cache/oracle once.
 
 A master and three minions of the virtualenv run on the loopback, in a folder of their own. The cases are those of
 `cases.yaml` in that folder; tests/scenarios/test_orchestration_golden.py gives them to ours, and compares.
@@ -8,6 +11,8 @@ A master and three minions of the virtualenv run on the loopback, in a folder of
 
 from __future__ import annotations
 
+import argparse
+import difflib
 import json
 import re
 import shutil
@@ -23,6 +28,8 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+
+from tools.oracle.__main__ import salt_venv
 
 GOLDENS = Path(__file__).resolve().parents[2] / "tests" / "golden" / "orchestration"
 MINIONS = ("web1", "web2", "db1")
@@ -218,20 +225,45 @@ def salt(venv: Path, every: Mapping[str, Any]) -> Iterator[SaltMaster]:
             made.stop([*MINIONS, "master"])
 
 
-def main() -> None:
-    """Record the cases that are named, or all."""
-    venv, *names = sys.argv[1:]
-    path = GOLDENS / "salt.json"
-    found = recorded() if path.exists() and names else {}
-    every = cases()
-    with salt(Path(venv), every) as made:
+def main() -> int:
+    """Record the cases that are named, or all; with `--check` compare. The exit code is 1 on a difference."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--salt", type=Path, help="virtualenv that has Salt (default: SALT_VENV, or .cache/oracle)")
+    parser.add_argument("--check", action="store_true", help="compare with what is recorded, and write nothing")
+    parser.add_argument("names", nargs="*", help="names of cases (default: all)")
+    options = parser.parse_args()
+    path, every = GOLDENS / "salt.json", cases()
+    if unknown := set(options.names) - set(every):
+        parser.error(f"there is no case {', '.join(sorted(unknown))}")
+    known = recorded() if path.exists() else {}
+    found = dict(known) if options.names else {}
+    differing = []
+    with salt(salt_venv(options.salt), every) as made:
         for name, case in every.items():
-            if not names or name in names:
-                made.stop(case.get("without", ()))
-                found[name] = made.call(words(name, case))
+            if options.names and name not in options.names:
+                continue
+            made.stop(case.get("without", ()))
+            found[name] = made.call(words(name, case))
+            if options.check and found[name] != known.get(name):
+                differing.append(name)
+                sys.stderr.write("".join(_difference(name, known.get(name), found[name])))
+            if not options.check:
                 sys.stderr.write(f"{name}: {found[name]['code']}\n")
-                path.write_text(json.dumps(found, indent=1, sort_keys=True, ensure_ascii=False) + "\n")
+                path.write_text(_text(found))
+    if options.check:
+        sys.stderr.write(f"orchestrations: {len(options.names or every)} compared, {len(differing)} differ\n")
+    return 1 if differing else 0
+
+
+def _text(value: Any) -> str:
+    return json.dumps(value, indent=1, sort_keys=True, ensure_ascii=False) + "\n"
+
+
+def _difference(name: str, known: Any, found: Any) -> Iterator[str]:
+    """The lines that differ."""
+    before, now = _text(known).splitlines(keepends=True), _text(found).splitlines(keepends=True)
+    return difflib.unified_diff(before, now, f"{name} as recorded", f"{name} of Salt", n=1)
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

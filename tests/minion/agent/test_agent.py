@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import stat
 
+import msgspec
 import pytest
 
 from wire.keys import load_or_create
@@ -88,3 +89,32 @@ def test_its_files_are_its_own(controller, agents, desired_state):
     modes = {str(path): stat.S_IMODE(path.lstat().st_mode) & 0o077 for path in (agent.config_dir / "root").rglob("*")}
     assert len(modes) > 5
     assert {path for path, mode in modes.items() if mode} == set()
+
+
+class Future(msgspec.Struct, frozen=True, tag_field="t", tag="run-tomorrow", kw_only=True):
+    """A message that a controller of tomorrow sends."""
+
+    run_id: str
+    how: str = "quickly"
+
+
+class FutureNews(msgspec.Struct, frozen=True, tag_field="t", tag="news", kw_only=True):
+    """Another one, which asks for nothing."""
+
+    text: str = "hello"
+
+
+def test_a_message_of_a_newer_controller_is_refused_by_name(controller, agents, desired_state):
+    agent = agents().start()
+    controller.next(Hello)
+    for _ in range(3):
+        controller.send(FutureNews())
+    controller.send(Future(run_id="r1"))
+    refused = controller.result("r1")
+    assert (refused.outcome, refused.kind) == ("error", "call")
+    assert "does not know the message 'run-tomorrow': update this minion" in refused.error
+    assert agent.logged().count("event=message_not_understood name='news'") == 1
+    assert 'do="update this minion"' in agent.logged()
+    controller.desire(desired_state(("test", "nop", "a")))
+    controller.run("r2")
+    assert controller.result("r2").outcome == "ok"
