@@ -22,7 +22,7 @@ from sqlalchemy import (
     text,
 )
 
-HEAD = "0009"
+HEAD = "0010"
 """The newest migration."""
 
 metadata = MetaData(
