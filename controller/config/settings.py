@@ -437,7 +437,7 @@ KNOWN = frozenset(
     )
 )
 """All options that are known here by name; those of gitfs are known to it."""
-POLICY = frozenset(("apply", "push", "verify", "drift", "facts", "missing_source", "previews", "beacons"))
+POLICY = frozenset(("apply", "push", "verify", "drift", "facts", "missing_source", "previews", "beacons", "events"))
 """Keys of a tree's saltern.yaml."""
 SALT_NAMES = {
     "open_mode": "auto_accept",

@@ -29,7 +29,7 @@ from controller.observe.metrics import Metrics, MinionSample
 from controller.schema.errors import ServiceError
 from controller.schema.events import EventView, WhyStep, WhyView
 from controller.schema.keys import ControllerKey, KeyRefusals, KeyView
-from controller.schema.minions import CompileView, MinionStatus, ReturnerStatus, VolatileRead
+from controller.schema.minions import CompileView, EngineStatus, MinionStatus, ReturnerStatus, VolatileRead
 from controller.schema.plans import DriftView, FieldDiff, MinionDiff, StateDiff
 from controller.schema.preview_stream import PreviewFinished, PreviewItem, PreviewProgress
 from controller.schema.pulls import HeldHead, PullView
@@ -114,6 +114,10 @@ class Desk:
     def remotes(self) -> Sequence[RemoteStatus]:
         """One that fails."""
         return [RemoteStatus(name="states", url="https://git/states", commit="abc1234def", error="connection refused")]
+
+    def engines(self) -> Sequence[EngineStatus]:
+        """None."""
+        return ()
 
     def returners(self) -> Sequence[ReturnerStatus]:
         """None."""
