@@ -32,6 +32,8 @@ from controller.store.pull_requests import PullRecord
 
 log = structlog.get_logger("saltern.pulls")
 
+_MOST_TIMES_ASKED = 3
+"""Of the forge at the beginning of a look, while things happen there."""
 _MOST_ROUNDS = 200
 """Of a look; more of them are a mistake of ours."""
 
@@ -120,12 +122,21 @@ class PullLook:
     async def _ask(self) -> PullRequest | None:
         """What the forge has; None when there is no such pull request.
 
-        Comments come first: whoever wrote one of them saw this head, or an older one.
+        Comments come first: whoever wrote one of them saw this head, or an older one. What happened between the two
+        requests would never be seen, as a poll asks for what is newer than the pull request: so both are asked again
+        while it is newer than before.
         """
-        client, key = self._forge.client, self._key
+        client, key, before = self._forge.client, self._key, self._record.updated
         try:
-            self._comments = tuple(await client.comments(key.project, key.number))
-            return await client.pull_request(key.project, key.number)
+            for _ in range(_MOST_TIMES_ASKED):
+                self._comments = tuple(await client.comments(key.project, key.number))
+                pull = await client.pull_request(key.project, key.number)
+                if pull.updated == before:
+                    break
+                before, last = pull.updated, before
+            else:
+                return dataclasses.replace(pull, updated=last)
+            return pull
         except ForgeNotFound:
             if not decision.is_known(self._record):
                 return None

@@ -70,6 +70,27 @@ def test_hook_lost_and_twice_and_the_forge_in_trouble(make_scene):
 
 
 @pytest.mark.timeout(300)
+def test_what_happens_in_the_middle_of_a_look_is_seen(make_scene):
+    """Between the two requests of a look, without a webhook, and with nothing that we write after it."""
+    scene = make_scene(hook=False)
+    pull = scene.open(1)
+    scene.wait_report(pull)
+    scene.wait_check(pull, "success")
+    scene.wait_quiet()
+    said, answer = [], scene.forge.answer
+
+    def answer_and_comment(request):
+        reply = answer(request)
+        if request.method == "GET" and request.path.endswith("/comments") and not said:
+            said.append(scene.forge.model.comment(pull, "max", "/saltern help"))
+        return reply
+
+    scene.forge.answer = answer_and_comment
+    scene.forge.model.touch(pull)
+    scene.rig.wait("an answer", lambda: said and said[0].given)
+
+
+@pytest.mark.timeout(300)
 def test_strangers_and_commands(make_scene):
     scene = make_scene()
     pull = scene.open(1, fork="eve/states", author="eve")

@@ -175,14 +175,14 @@ class ForgeModel:
             pull.commits = [pull.head] if force else [*pull.commits, pull.head]
             if not pull.from_fork:
                 self.projects[pull.project].branches[pull.head_branch] = pull.head
-            self._touch(pull)
+            self.touch(pull)
         self._tell("pushed", pull, pull.author, before=before)
         return pull.head
 
     def retarget(self, pull: Pull, base: str) -> None:
         with self.lock:
             pull.base_branch, pull.base = base, self.projects[pull.project].branches[base]
-            self._touch(pull)
+            self.touch(pull)
         self._tell("retargeted", pull, pull.author)
 
     def rename_branch(self, project: str, old: str, new: str) -> None:
@@ -193,19 +193,19 @@ class ForgeModel:
             for pull in found.pulls.values():
                 if pull.base_branch == old and pull.state == "open":
                     pull.base_branch = new
-                    self._touch(pull)
+                    self.touch(pull)
 
     def ready(self, pull: Pull) -> None:
         """It is no draft any more."""
         with self.lock:
             pull.draft = False
-            self._touch(pull)
+            self.touch(pull)
         self._tell("edited", pull, pull.author)
 
     def edit_title(self, pull: Pull, title: str) -> None:
         with self.lock:
             pull.title = title
-            self._touch(pull)
+            self.touch(pull)
         self._tell("edited", pull, pull.author)
 
     def comment(self, pull: Pull, author: str, body: str) -> Comment:
@@ -213,20 +213,20 @@ class ForgeModel:
             now = self.now()
             made = Comment(id=self.new_id(), author=author, body=body, created=now, updated=now)
             pull.comments.append(made)
-            self._touch(pull)
+            self.touch(pull)
         self._tell("commented", pull, author, comment=made)
         return made
 
     def edit_comment(self, pull: Pull, comment: Comment, body: str) -> None:
         with self.lock:
             comment.body, comment.updated = body, self.now()
-            self._touch(pull)
+            self.touch(pull)
         self._tell("comment-edited", pull, comment.author, comment=comment)
 
     def delete_comment(self, pull: Pull, comment: Comment) -> None:
         with self.lock:
             comment.deleted = True
-            self._touch(pull)
+            self.touch(pull)
 
     def merge(self, pull: Pull, commit: str = "", *, method: str = "merge") -> str:
         """`merge`, `squash` and `rebase` make commits of their own; `fast-forward` takes the head as it is."""
@@ -234,20 +234,20 @@ class ForgeModel:
             pull.merge_commit = pull.head if method == "fast-forward" else commit or new_commit()
             pull.state = "merged"
             self.projects[pull.project].branches[pull.base_branch] = pull.merge_commit
-            self._touch(pull)
+            self.touch(pull)
         self._tell("merged", pull, "bob")
         return pull.merge_commit
 
     def close(self, pull: Pull) -> None:
         with self.lock:
             pull.state = "closed"
-            self._touch(pull)
+            self.touch(pull)
         self._tell("closed", pull, pull.author)
 
     def reopen(self, pull: Pull) -> None:
         with self.lock:
             pull.state = "open"
-            self._touch(pull)
+            self.touch(pull)
         self._tell("reopened", pull, pull.author)
 
     def checks(self, project: str, head: str) -> dict[str, Check]:
@@ -255,7 +255,7 @@ class ForgeModel:
         with self.lock:
             return {each.name: each for each in self.projects[project].checks if each.head == head}
 
-    def _touch(self, pull: Pull) -> None:
+    def touch(self, pull: Pull) -> None:
         pull.updated = self.now()
         pull.version += 1
 
