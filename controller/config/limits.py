@@ -60,7 +60,7 @@ class PreviewLimits:
     """Previews that are made at the same time."""
     timeouts: LimitCount = 2
     """Minions whose compile takes longer than `compile_timeout`; then the others are not compiled."""
-    memory_bytes: LimitCount = 120 * 1024 * 1024
+    memory_bytes: LimitCount = 130 * 1024 * 1024
     """Bytes of memory of a process that compiles previews; there are two where many minions are concerned."""
     idle_seconds: LimitSeconds = 60.0
     """Seconds until that process ends when nothing is previewed."""

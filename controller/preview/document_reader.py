@@ -41,12 +41,17 @@ class DocumentReader:
 
     _chunks: dict[bytes, Chunk] = field(default_factory=dict)
     _bytes: int = 0
+    _keys: dict[str, str] = field(default_factory=dict)
+    """Keys of chunks, each once: a preview keeps those that minions would run, and alike minions have the same."""
 
     def read(self, packed: bytes) -> Desired:
         """A document, as `document_encoder` packs it. msgspec.MsgspecError when it is none."""
         document = _DOCUMENT.decode(packed)
+        if len(self._keys) > 2 * _MOST_CHUNKS:
+            self._keys.clear()
+        known = self._keys.setdefault
         return Desired(
-            chunks={key: self._chunk(bytes(raw)) for key, raw in document.chunks.items()},
+            chunks={known(key, key): self._chunk(bytes(raw)) for key, raw in document.chunks.items()},
             pillar=document.pillar,
             files=document.files,
             modes=document.modes,

@@ -248,9 +248,8 @@ def filled(
 ) -> Compiled | None:
     """The plan's minion with another one's values; None when that one has to be compiled in full."""
     fresh = _Fresh(plan, data)
-    for step in fresh.steps:
-        if unbounded(data[step]):
-            return None
+    if any(unbounded(data[step]) for step in fresh.nested_steps()):
+        return None
     chunks = list(plan.compiled.lowstate)
     for location in fresh.locations:
         for index in plan.chunks.get(location, ()):
@@ -307,6 +306,14 @@ class _Fresh:
                 self.steps.append(step)
                 self._values[step] = shape_of(now).values
                 self.locations += [(step, id_) for id_, declaration in now.items() if declaration is not was[id_]]
+
+    def nested_steps(self) -> set[int]:
+        """Those with mappings or lists among the values: others have as many values as the plan's, and no deeper."""
+        nested = (dict, list, tuple)
+        return {step for step, id_ in self.locations if any(isinstance(v, nested) for v in self._of(step, id_))}
+
+    def _of(self, step: int, id_: Value) -> tuple[Value, ...]:
+        return self._values[step].get(id_, ())
 
     def value(self, placeholder: Placeholder) -> Value:
         """The value of this minion for a placeholder."""

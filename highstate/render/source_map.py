@@ -10,7 +10,8 @@ from array import array
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from types import CodeType
+from operator import itemgetter
+from types import CodeType, FrameType
 from typing import Any
 
 import jinja2
@@ -31,45 +32,37 @@ class TemplateText:
 
 @dataclass(slots=True)
 class CodeLines:
-    """From a place in a template's code to the template's line; filled by the first render, and kept with the code."""
+    """From places in a template's code to the template's lines; filled by renders, and kept with the code.
 
-    _starts: list[int] = field(default_factory=list)
-    """Offsets in the code where another line begins."""
-    _lines: list[int] = field(default_factory=list)
+    A template yields from few places, again and again, so that only these are held.
+    """
+
     found: dict[int, int] = field(default_factory=dict)
-    """Those that were asked for: a template yields from few places, again and again."""
-    literal: frozenset[int] = frozenset()
-    """Identities of the constants of the code: what stands in the template itself."""
+    """Offset in the code -> line."""
+    literal: set[int] = field(default_factory=set)
+    """Identities of constants of the code that were yielded: text that stands in the template itself."""
 
-    def learn(self, code: CodeType, debug_info: Sequence[tuple[int, int]]) -> None:
-        """Read the lines of the template's main function."""
-        in_code = [line for _, line in debug_info]
-        starts, lines = [-1], [0]
-        for start, _, line in code.co_lines():
-            at = bisect_right(in_code, line or 0) - 1
-            starts.append(start)
-            lines.append(debug_info[at][0] if at >= 0 else 0)
-        self._lines, self.literal = lines, frozenset(map(id, code.co_consts))
-        self._starts = starts  # last: another thread may look whether it is there
-
-    @property
-    def known(self) -> bool:
-        """Whether they were read."""
-        return bool(self._starts)
-
-    def line(self, offset: int) -> int:
-        """The template's line of an instruction; 0 when there is none."""
-        line = self.found[offset] = self._lines[bisect_right(self._starts, offset) - 1]
+    def line(self, frame: FrameType, template: jinja2.Template) -> int:
+        """The template's line where the frame of its main function stands; 0 when there is none."""
+        lines = template.debug_info
+        at = bisect_right(lines, frame.f_lineno, key=itemgetter(1)) - 1
+        line = self.found[frame.f_lasti] = lines[at][0] if at >= 0 else 0
         return line
+
+    def is_literal(self, part: str, code: CodeType) -> bool:
+        """Whether a part is a constant of the code."""
+        if id(part) in self.literal:
+            return True
+        if found := any(part is each for each in code.co_consts):
+            self.literal.add(id(part))
+        return found
 
 
 def collect(
     template: jinja2.Template, context: jinja2.runtime.Context, code_lines: CodeLines, *, newline: bool
 ) -> TemplateText:
     """Run a template. `newline`: put one behind the output, because Jinja took it from the source."""
-    if not code_lines.known:
-        code_lines.learn(template.root_render_func.__code__, template.debug_info)
-    literal, found = code_lines.literal, code_lines.found
+    found, code = code_lines.found, template.root_render_func.__code__
     parts: list[str] = []
     lines = array("I")
     size, at_start = 0, True
@@ -86,11 +79,12 @@ def collect(
         if not (breaks or at_start):
             continue
         offset = frame.f_lasti
-        line = found[offset] if offset in found else code_lines.line(offset)
+        line = found[offset] if offset in found else code_lines.line(frame, template)
         if at_start:
             lines.append(line)
         if breaks:
-            lines.extend(range(line + 1, line + breaks + 1) if id(part) in literal else [line] * breaks)
+            literal = code_lines.is_literal(part, code)
+            lines.extend(range(line + 1, line + breaks + 1) if literal else [line] * breaks)
         at_start = part[-1] == "\n"
         if at_start:
             lines.pop()
