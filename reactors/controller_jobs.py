@@ -7,7 +7,7 @@ A job is one of Salt's `schedule` (`reactors.scheduled_jobs`), with what only th
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from options.document import Fault, Option
@@ -32,13 +32,6 @@ class ControllerJob:
     """Whether a run that was missed is made up for once, at the start."""
     each_start: bool = False
     """`run_on_start` was written: it runs at each start of the controller, and not at its first alone."""
-    metadata: Any = None
-    returners: tuple[str, ...] = ()
-    """That get what it returns, beside those of the configuration."""
-    return_config: str = ""
-    """The profile of their options."""
-    return_kwargs: Mapping[str, Any] = field(default_factory=dict)
-    """Options above those of the configuration."""
     place: str = ""
 
     @property
@@ -91,9 +84,6 @@ def read_controller_jobs(option: Option | None, faults: list[Fault]) -> Controll
 
 def _job(name: str, item: Any, schedule: Mapping[str, Any], place: str) -> ControllerJob:
     job = job_of(name, item, schedule)
-    returners, kwargs = item.get("returner") or (), item.get("return_kwargs") or {}
-    if not isinstance(returners, str | list | tuple) or not isinstance(kwargs, Mapping):
-        raise ValueError("returner is a name or a list of names, return_kwargs a mapping")
     target = item.get("target", "")
     listed = ",".join(map(str, target)) if isinstance(target, list | tuple) else str(target)
     return ControllerJob(
@@ -102,9 +92,5 @@ def _job(name: str, item: Any, schedule: Mapping[str, Any], place: str) -> Contr
         tgt_type=str(item.get("tgt_type") or ("list" if isinstance(target, list | tuple) else "glob")),
         missed=item.get("missed") is True,
         each_start=item.get("run_on_start") is True,
-        metadata=item.get("metadata"),
-        returners=(returners,) if isinstance(returners, str) else tuple(map(str, returners)),
-        return_config=str(item.get("return_config") or ""),
-        return_kwargs={str(option): value for option, value in kwargs.items()},
         place=place,
     )

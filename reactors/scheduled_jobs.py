@@ -6,6 +6,7 @@ Behaviour: doc/topics/jobs/#scheduling-jobs.
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -34,6 +35,10 @@ _CLOCKS = ("when", "cron", "once")
 
 MOST_EXPLICIT = 1000
 """Times of `skip_explicit` or `run_explicit`."""
+MOST_RETURNERS = 16
+"""Of a job."""
+MOST_METADATA = 8 * 1024
+"""Bytes of `metadata` or `return_kwargs`, as JSON."""
 TIME_FORM = "%Y-%m-%dT%H:%M:%S"
 """Of these, where they name no other."""
 
@@ -73,6 +78,14 @@ class ScheduledJob:
     until: Any = None
     zone: str = ""
     """IANA name of the time zone of all its times; empty: that of the machine."""
+    returners: tuple[str, ...] = ()
+    """That get what it returns, beside those of the configuration."""
+    return_config: str = ""
+    """The profile of their options."""
+    return_kwargs: Mapping[str, Any] = field(default_factory=dict)
+    """Options above those of the configuration."""
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    """Is told with what it returns."""
     after_skipped: bool = False
     """`run_after_skip_range`: it runs as soon as `never_within` is over, where that held it back."""
 
@@ -166,7 +179,35 @@ def job_of(name: str, item: Any, schedule: Mapping[str, Any]) -> ScheduledJob:
         until=_checked_datetime(item.get("until")),
         zone=zone,
         after_skipped=_yes(item.get("run_after_skip_range", False)),
+        returners=_returners(item.get("returner")),
+        return_config=str(item.get("return_config") or ""),
+        return_kwargs=_json_mapping("return_kwargs", item),
+        metadata=_json_mapping("metadata", item),
     )
+
+
+def _returners(value: Any) -> tuple[str, ...]:
+    names = [value] if isinstance(value, str) else value or ()
+    if not isinstance(names, list | tuple) or not all(isinstance(name, str) for name in names):
+        raise BadSchedule(f"returner is a name or a list of names, not {value!r}")
+    found = tuple(dict.fromkeys(one for name in names for part in name.split(",") if (one := part.strip())))
+    if len(found) > MOST_RETURNERS:
+        raise BadSchedule(f"it names {len(found)} returners, and {MOST_RETURNERS} are the most")
+    return found
+
+
+def _json_mapping(key: str, item: Mapping[str, Any]) -> dict[str, Any]:
+    value = item.get(key) or {}
+    if not isinstance(value, Mapping):
+        raise BadSchedule(f"{key} is a mapping, not {value!r}")
+    try:
+        text = json.dumps(value, default=str)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise BadSchedule(f"{key}: {error}") from error
+    if len(text) > MOST_METADATA:
+        raise BadSchedule(f"{key} has {len(text)} bytes, and {MOST_METADATA} are the most")
+    found: dict[str, Any] = json.loads(text)
+    return found
 
 
 def _times(item: Mapping[str, Any], zone: str) -> Every | Cron | FixedTimes:

@@ -164,7 +164,7 @@ def _checked(message: ToController, limits: MinionLimits) -> ToController:
             return _with(message, grains=check_value(message.grains, limits))
         case RunResult():
             states, value = check_value(message.states, limits), check_value(message.value, limits)
-            return _with(message, states=states, value=value)
+            return _with(message, states=states, value=value, metadata=check_value(message.metadata, limits))
         case RunEvents() | MinionEvents():
             return _with(message, events=check_value(message.events, limits))
         case FactAnswers():

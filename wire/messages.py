@@ -20,6 +20,10 @@ BLOB_CHUNK = 1024 * 1024
 
 STATES_OF_CALL = "states-of-call"
 """Says in `Hello.takes` that the minion runs the document of a `Call`; an older one would run its own instead."""
+RETURNERS_OF_CALL = "returners-of-call"
+"""Says in `Hello.takes` that the minion gives what a `Call` returns to its `returners`; an older one would not."""
+MOST_METADATA = 16 * 1024
+"""Bytes of the metadata of a job of the minion's schedule."""
 
 MOST_RUN_EVENTS = 500
 """Events that a run may send, and that one message may hold."""
@@ -66,7 +70,7 @@ class Hello(_Message, tag="hello", frozen=True, kw_only=True):
     agent: Name = ""
     protocol: int = PROTOCOL
     takes: Annotated[tuple[Name, ...], Meta(max_length=100)] = ()
-    """What it understands beside what all minions of its protocol do: `STATES_OF_CALL`."""
+    """What it understands beside what all minions of its protocol do: `STATES_OF_CALL`, `RETURNERS_OF_CALL`."""
 
 
 class Grains(_Message, tag="grains", frozen=True, kw_only=True):
@@ -84,7 +88,8 @@ class KeepAlive(_Message, tag="alive", frozen=True, kw_only=True):
     pending_triggers: Annotated[tuple[ChunkKey, ...], Meta(max_length=1000)] = ()
     """Keys of the chunks that still have to act on a change that an earlier run made."""
     problems: Annotated[tuple[PathText, ...], Meta(max_length=100)] = ()
-    """What is wrong with the minion's own configuration, each with its place: beacons that cannot run."""
+    """What is wrong with the minion's own configuration, each with its place: beacons that cannot run, returners that
+    fail."""
 
 
 class Held(_Message, tag="held", frozen=True, kw_only=True):
@@ -139,6 +144,10 @@ class RunResult(_Message, tag="run-result", frozen=True, kw_only=True):
     started: MessageSeconds = 0.0
     """Seconds since the epoch, by the minion's clock."""
     seconds: MessageSeconds = 0.0
+    schedule: Name = ""
+    """The job of the minion's schedule that it was."""
+    metadata: dict[str, Any] = {}
+    """Of that job."""
 
 
 class RunEvents(_Message, tag="run-events", frozen=True, kw_only=True):
@@ -332,6 +341,16 @@ class Call(_Message, tag="call", frozen=True, kw_only=True):
     is resumed where it was cut off, as a `Run` is."""
     document: bytes = b""
     """That document, packed as it is digested. It does not become the desired state."""
+    returners: tuple[str, ...] = ()
+    """That the minion gives the value to, beside those of its configuration."""
+    return_config: str = ""
+    """The profile of their options, in the minion's configuration."""
+    return_kwargs: dict[str, Any] = {}
+    """Options above these."""
+    schedule: str = ""
+    """The job of the minion's schedule that it is."""
+    metadata: dict[str, Any] = {}
+    """Of that job."""
 
 
 class FactQuery(msgspec.Struct, frozen=True, kw_only=True, order=True):

@@ -25,7 +25,7 @@ from controller.reconcile.reconciler import Reconciler
 from controller.sessions.sessions import Progress, Session
 from controller.store import RunRecord
 from reactors import tags
-from wire.messages import RunProgress, RunResult
+from wire.messages import MOST_METADATA, RunProgress, RunResult
 
 log = structlog.get_logger("saltern.runs")
 
@@ -190,6 +190,7 @@ class RunResults:
             "cause": run.reason,
             "error": result.error,
             **({"ret": ",".join(returners_of(run.returners).names)} if run.returners else {}),
+            **_schedule_data(run, result),
             **call_data(run, result),
         }
         cause = self.reconciler.run_event(run)
@@ -210,6 +211,14 @@ def call_data(run: RunRecord, result: RunResult) -> dict[str, Any]:
     if run.kind != "call":
         return data
     return data if len(msgspec.msgpack.encode(value)) > MOST_RETURN else {**data, "return": value}
+
+
+def _schedule_data(run: RunRecord, result: RunResult) -> dict[str, Any]:
+    """What Salt's event says of a job of the minion's own schedule: `schedule` and `metadata`."""
+    if not (result.schedule and is_own_run(run.run_id, run.kind)):
+        return {}
+    small = result.metadata and len(msgspec.msgpack.encode(result.metadata)) <= MOST_METADATA
+    return {"schedule": result.schedule, **({"metadata": result.metadata} if small else {})}
 
 
 def _give(waiter: asyncio.Future[RunResult], result: RunResult) -> None:

@@ -102,6 +102,8 @@ class Redactor:
             states=redaction.value(result.states),
             value=redaction.value(result.value),
             error=redaction.text(result.error),
+            schedule=redaction.text(result.schedule),
+            metadata=redaction.value(result.metadata),
         )
 
     def keys(self, minion: str, keys: Iterable[str] | None) -> tuple[str, ...] | None:

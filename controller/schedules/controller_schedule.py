@@ -239,7 +239,7 @@ class ControllerSchedule:
                 kwargs=dict(job.kwargs),
                 user=user,
                 cause=cause,
-                returners=self.jobs.returners.read(entry.returners, entry.return_config, entry.return_kwargs),
+                returners=self.jobs.returners.read(job.returners, job.return_config, job.return_kwargs),
             )
             run = await self.runners.start(call)
             going_on.add(run.ended)
@@ -253,9 +253,9 @@ class ControllerSchedule:
             kwargs=dict(job.kwargs),
             limit=0.0,
             timeout=0.0,
-            ret=entry.returners,
-            ret_config=entry.return_config,
-            ret_kwargs=dict(entry.return_kwargs),
+            ret=job.returners,
+            ret_config=job.return_config,
+            ret_kwargs=dict(job.return_kwargs),
         )
         asked = self.jobs.start(minions, question, user=user, cause=cause)
         task = asyncio.create_task(self._gather(asked), name=user)
@@ -271,7 +271,7 @@ class ControllerSchedule:
 
 def _about(name: str, entry: ControllerJob) -> dict[str, Any]:
     """What the events of a job say of it."""
-    return {"schedule": name, "fun": entry.job.fun, "target": entry.target, "metadata": entry.metadata}
+    return {"schedule": name, "fun": entry.job.fun, "target": entry.target, "metadata": dict(entry.job.metadata)}
 
 
 def _when(job: ScheduledJob) -> str:

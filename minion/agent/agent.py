@@ -31,6 +31,7 @@ from minion.agent.fact_queries import FactAnswerer
 from minion.agent.file_requests import FileRelay
 from minion.agent.grains import Collector, GrainsKeeper
 from minion.agent.mine import MineKeeper
+from minion.agent.returners import ReturnerKeeper
 from minion.agent.runs import RunJobs, RunPorts
 from minion.agent.schedule import ScheduleTimer
 from minion.agent.session import AgentSession, SessionPorts
@@ -46,6 +47,7 @@ from minion.spool.triggers import TriggerFile
 from wire.client import Connected, ConnectionEvent, Disconnected, HandshakeFailed, NotUnderstood
 from wire.errors import BadKey, CannotConnect, PatchMismatch
 from wire.messages import (
+    RETURNERS_OF_CALL,
     STATES_OF_CALL,
     Blob,
     Bye,
@@ -86,6 +88,9 @@ _MOST_NAMES = 100
 MOST_PENDING_TRIGGERS = 20
 """Triggers that are reported to the controller."""
 
+MOST_PROBLEMS = 100
+"""That the controller takes of a minion."""
+
 NOT_KEPT_SECONDS = 5.0
 """After a document could not be written: until the controller is asked for it again."""
 SEND_QUEUE_FULL = 0.2
@@ -125,10 +130,17 @@ class Agent:
         self._triggers = TriggerFile(cachedir)
         self._files = FileRelay(connection.send)
         self._call_questions = CallQuestions(cachedir, self._files.ask)
+        self._returners = ReturnerKeeper(cachedir, settings.id, settings.options.returners, tasks.deliver_to)
         self._jobs = RunJobs(
             cachedir,
             self._desired,
-            RunPorts(send=self._send_from_jobs, fork=tasks.worker, ended=self._files.forget),
+            RunPorts(
+                send=self._send_from_jobs,
+                fork=tasks.worker,
+                ended=self._files.forget,
+                answered=self._returners.answered,
+                returned=self._returners.returned,
+            ),
             report_progress=settings.state_events,
             stop_grace=settings.stop_grace,
         )
@@ -173,13 +185,14 @@ class Agent:
                 self._turn(wakeup)
         self._jobs.suspend()
         self._beacons.stop()
+        self._returners.stop()
         self._connection.send(Bye())
         self._connection.close()
         log.info("event=stopped id=%s", self._settings.id)
 
     def _turn(self, wakeup: int) -> None:
         self._do_due(time.monotonic())
-        parts = (self._grains, self._mine, self._facts, self._beacons, self._jobs)
+        parts = (self._grains, self._mine, self._facts, self._beacons, self._returners, self._jobs)
         readers = [wakeup, self._events.fd, *(fd for part in parts for fd in part.readers())]
         events, ready = self._connection.receive(self._wait(time.monotonic()), readers)
         for event in events:
@@ -198,6 +211,7 @@ class Agent:
             self._grains_due,
             self._mine.due_at,
             self._beacons.due_at,
+            self._returners.due_at,
             self._drift_watch.due_at(self._desired.digest, busy=self._jobs.states_waiting()),
             now + (min(self._drift.due_at, self._schedule.due_at) - time.time()),
         ]
@@ -222,6 +236,7 @@ class Agent:
         self._run_scheduled_jobs(time.time())
         self._mine.tick(now, online=self._session.online)
         self._jobs.start_waiting(now)
+        self._returners.tick(now)
         self._look_at_beacons(now)
         self._send_resync(now)
         self._send_results(now)
@@ -287,7 +302,7 @@ class Agent:
         self._jobs.events.reconnected()
         self._events.reconnected()
         self._mine.connected()
-        if self._beacons.problems:
+        if self._beacons.problems or self._returners.problems:
             self._send(self._keep_alive())
 
     def _disconnected(self, now: float) -> None:
@@ -411,6 +426,9 @@ class Agent:
         elif fd in self._beacons.readers():
             if self._beacons.receive(time.monotonic()):
                 self._send(self._keep_alive())
+        elif fd in self._returners.readers():
+            if self._returners.receive(fd, time.monotonic()):
+                self._send(self._keep_alive())
         else:
             self._jobs.receive(fd, lambda child, frame: self._files.ask(child, frame, time.monotonic()))
 
@@ -444,7 +462,7 @@ class Agent:
             held=self._desired.digest,
             session=self._session_id,
             agent=f"saltern python/{sys.version_info.major}.{sys.version_info.minor}",
-            takes=(STATES_OF_CALL,),
+            takes=(STATES_OF_CALL, RETURNERS_OF_CALL),
         )
 
     def _keep_alive(self) -> KeepAlive:
@@ -453,7 +471,7 @@ class Agent:
             held=self._desired.digest,
             running=self._jobs.running(),
             pending_triggers=pending_triggers,
-            problems=self._beacons.problems,
+            problems=(*self._beacons.problems, *self._returners.problems)[:MOST_PROBLEMS],
         )
 
 

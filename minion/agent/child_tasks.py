@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from extmods.fact_answers import answer
 from minion.agent.fact_queries import Answer
 from minion.config.salt_opts import salt_opts
@@ -90,6 +92,17 @@ class ChildTasks:
         gc.collect()
         gc.freeze()
         return self.fork(lambda pipe: BeaconHost(ports_of(self._context()), pipe).run())
+
+    def deliver_to(self, returner: str) -> Child:
+        """A child that delivers what waits for a returner; without a name one that tells for whom something waits."""
+
+        def deliver(pipe: AgentPipe) -> None:
+            from minion.worker.return_delivery import deliver_waiting, waiting_returners  # opens the spool: sqlite3
+
+            done = deliver_waiting(self._context(), returner) if returner else waiting_returners(self.settings.cachedir)
+            pipe.send(msgspec.json.encode(done))
+
+        return self.fork(deliver)
 
     def _functions(self) -> Modules:
         """The execution functions, where no states are run."""

@@ -95,6 +95,10 @@ class RunPorts:
     send: Callable[[ToController], bool]
     fork: Callable[[RunFolder, ProgressSlot], Child]
     ended: Callable[[Child], None]
+    answered: Callable[[Request, RunResult], None] = lambda request, result: None
+    """A request ends with a result that no worker made; before the result is kept."""
+    returned: Callable[[Request], None] = lambda request: None
+    """A request has its result, and it is on disk."""
 
 
 class RunJobs:
@@ -166,10 +170,10 @@ class RunJobs:
             folder = self._folder_for(request)
         except PatchMismatch as error:
             what = "call" if isinstance(request, Call) else "preview"
-            self._answer(error_result(request, f"this {what} cannot be made: {error}"), self._folders.of(run_id))
+            self._fail(request, f"this {what} cannot be made: {error}")
             return
         except OSError as error:
-            self._answer(error_result(request, f"the run cannot be put on disk: {error}"), self._folders.of(run_id))
+            self._fail(request, f"the run cannot be put on disk: {error}")
             return
         if folder is None:
             self._wait_for_document(request)
@@ -194,7 +198,7 @@ class RunJobs:
             elif isinstance(request, Run) and request.generation < self._desired.generation:
                 del self._waiting_for_document[request.run_id]
                 why = f"its document {request.digest[:12]} was replaced by {self._desired.digest[:12]} before it came"
-                self._answer(error_result(request, why), self._folders.of(request.run_id))
+                self._fail(request, why)
 
     def start_waiting(self, now: float) -> None:
         """Give workers to the runs whose turn it is."""
@@ -312,13 +316,13 @@ class RunJobs:
         if job.folder.finished():
             self._finished(job)
         else:
-            self._answer(error_result(job.request, self._end_reason(job, code)), job.folder)
+            self._fail(job.request, self._end_reason(job, code))
 
     def _finished(self, job: RunJob) -> None:
         try:
             result = job.folder.result()
         except (OSError, msgspec.MsgspecError) as error:
-            self._answer(error_result(job.request, f"the result cannot be read: {error}"), job.folder)
+            self._fail(job.request, f"the result cannot be read: {error}")
             return
         if job.timed_out and isinstance(job.request, Call):
             result = msgspec.structs.replace(result, outcome="error", error=_past_limit(job.request))
@@ -330,6 +334,7 @@ class RunJobs:
             self._ended_runs.append(EndedRun(result.run_id, result.outcome, changed_machine))
         log.info("event=run_finished run_id=%s outcome=%s seconds=%.3f", result.run_id, result.outcome, result.seconds)
         self._add(result, job.folder)
+        self._ports.returned(job.request)
 
     def _add(self, result: RunResult, folder: RunFolder) -> None:
         nothing_found = result.run_id.startswith(WATCHED) and result.outcome == "ok"
@@ -342,6 +347,13 @@ class RunJobs:
         """A run whose results stay on the minion is over, and the controller has its events."""
         self.events.forget(run_id)
         self._folders.of(run_id).remove()
+
+    def _fail(self, request: Request, why: str) -> None:
+        """End a request with a result that no worker made."""
+        result = error_result(request, why)
+        self._ports.answered(request, result)
+        self._answer(result, self._folders.of(request.run_id))
+        self._ports.returned(request)
 
     def _answer(self, result: RunResult, folder: RunFolder) -> None:
         """Record a result that no worker made. With a full disk it is sent without being kept."""

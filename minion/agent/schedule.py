@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 import secrets
+import time
 from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
@@ -17,16 +18,13 @@ import msgspec
 
 from minion.machine.durable_files import write_whole
 from minion.spool.schedule import DUE_FILE, SCHEDULE_FILE, UNREPORTED
-from reactors.scheduled_jobs import KNOWN, REPLACED_BY_SKIP_FUNCTION, SETTINGS, jobs_of
+from reactors.scheduled_jobs import KNOWN, REPLACED_BY_SKIP_FUNCTION, SETTINGS, ScheduledJob, jobs_of
 from wire.messages import Call
 
 log = logging.getLogger(__name__)
 
 REPORTED = "scheduled-"
 """How ids of these runs begin whose results are for the controller too."""
-
-NOT_FOLLOWED = ("metadata", "returner", "return_config", "return_kwargs")
-"""Options that a job may have, and that change nothing here."""
 
 MOST_WAITING = 200
 """Results that wait for the controller, above which those of jobs are no longer kept for it."""
@@ -95,7 +93,7 @@ class ScheduleTimer:
             self._runs.setdefault(name, []).append(run_id)
             self._last[name] = now
             log.info("event=scheduled_job job=%s fun=%s run_id=%s", name, fun, run_id)
-            calls.append(Call(run_id=run_id, fun=fun, args=job.args, kwargs=dict(job.kwargs)))
+            calls.append(_call(job, run_id, fun, now))
         if taken:
             self._write_due()
         return calls
@@ -130,7 +128,7 @@ class ScheduleTimer:
             if name not in same:
                 log.error("event=scheduled_job_refused job=%s error=%s", name, why)
         for name in self._jobs.keys() - same:
-            if unfollowed := sorted(str(key) for key in items[name] if key not in KNOWN or key in NOT_FOLLOWED):
+            if unfollowed := sorted(str(key) for key in items[name] if key not in KNOWN):
                 log.warning("event=scheduled_job_options_ignored job=%s options=%s", name, ",".join(unfollowed))
         self._due = {name: due for name, due in self._due.items() if name in same and name in self._jobs}
         for name, job in self._jobs.items():
@@ -186,3 +184,22 @@ class ScheduleTimer:
             write_whole(path, msgspec.json.encode(value, enc_hook=str))
         except (OSError, TypeError) as error:
             log.error("event=schedule_not_stored path=%s error=%s", path, error)
+
+
+def _call(job: ScheduledJob, run_id: str, fun: str, now: float) -> Call:
+    """The call of a job. `metadata` has Salt's times in it (`handle_func` of salt/utils/schedule.py)."""
+    metadata: dict[str, Any] = {}
+    if job.metadata:
+        about = {"_TOS": time.strftime("%z", time.localtime(now)), "_TS": time.ctime(now)}
+        metadata = {**job.metadata, **about, "_TT": time.strftime("%Y %B %d %a %H %m", time.gmtime(now))}
+    return Call(
+        run_id=run_id,
+        fun=fun,
+        args=job.args,
+        kwargs=dict(job.kwargs),
+        schedule=job.name,
+        metadata=metadata,
+        returners=job.returners,
+        return_config=job.return_config,
+        return_kwargs=dict(job.return_kwargs),
+    )

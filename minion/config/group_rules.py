@@ -122,7 +122,11 @@ GROUPS: Mapping[str, tuple[Any, Mapping[str, tuple[str, Any]]]] = {
     ),
     "returners": (
         ReturnOptions,
-        {"return": ("names", CommaNames), "rawfile_json.filename": ("raw_file", RawFile)},
+        {
+            "return": ("names", CommaNames),
+            "schedule_returner": ("of_schedule", CommaNames),
+            "rawfile_json.filename": ("raw_file", RawFile),
+        },
     ),
     "schedule": (ScheduleOptions, {"schedule": ("jobs", MappingOrEmpty)}),
     "pillar": (PillarOptions, {"pillar_merge_lists": ("merge_lists", Truth)}),

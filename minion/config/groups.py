@@ -98,6 +98,8 @@ class ReturnOptions(NamedTuple):
 
     names: tuple[str, ...] = ()
     """Of returners."""
+    of_schedule: tuple[str, ...] = ()
+    """Of those that get what jobs of the schedule return, too."""
     raw_file: str = "/var/log/saltern/events"
     """The file of the returner rawfile_json."""
 

@@ -204,6 +204,8 @@ def error_result(request: Request, why: str, *, started: float = 0.0) -> RunResu
         outcome="error",
         error=why,
         started=started or time.time(),
+        schedule=request.schedule if isinstance(request, Call) else "",
+        metadata=request.metadata if isinstance(request, Call) else {},
     )
 
 

@@ -6,8 +6,6 @@ compile may be imported at its head.
 
 from __future__ import annotations
 
-import logging
-import sys
 import time
 from collections.abc import Callable, Collection, Mapping
 from functools import cache
@@ -38,7 +36,6 @@ from minion.worker.foretold_check import LiveWhereUnread
 from minion.worker.live_contents import live_contents
 from minion.worker.preview_sandbox import PreviewFunctions, PreviewMachine, PreviewStates, known_conditions
 from minion.worker.request import ControllerClient, WorkerRequest
-from minion.worker.returners import answer, hand_over
 from minion.worker.run_hooks import run_hooks
 from minion.worker.sent_events import AttributedStates, SentEvents
 from minion.worker.termination import Stop
@@ -46,8 +43,6 @@ from wire.messages import Call, FactAnswer, GetMine, MineFound, Preview, Refused
 
 STOPPED = "the run was ended by SIGTERM"
 """Why states were not run."""
-
-log = logging.getLogger(__name__)
 
 BACKUPS = "file_backup"
 """Folder of `backup: minion` in the cachedir (Salt's name)."""
@@ -182,6 +177,7 @@ class CallEnd(NamedTuple):
     value: Any
     failure: str
     """Why it counts as failed, as Salt decides it; empty when it succeeded."""
+    retcode: int
 
 
 def call_function(
@@ -200,19 +196,8 @@ def call_function(
     resumed = journal if request.digest else None
     context = _context(job, held, controller, events=events, state_queue=state_queue, stop=stop, journal=resumed)
     value = Modules(context).call(request.fun, request.args, request.kwargs)
-    if job.settings.options.returners.names:
-        _return(context, request, value)
-    return CallEnd(value, failure_of(value, context.retcode))
-
-
-def _return(context: Context, request: Call, value: Any) -> None:
-    """Give the value to the returners of the configuration; the controller gets it in any case."""
-    failed = bool(failure_of(value, context.retcode))
-    words = [str(one) for one in request.args]
-    ret = answer(context, request.fun, words, value, success=not failed, retcode=context.retcode or int(failed))
-    ret["jid"] = request.run_id
-    for said in hand_over(context, context.options.returners.names, ret, sys.stderr):
-        log.warning("event=not_returned run_id=%s error=%s", request.run_id, said)
+    failure = failure_of(value, context.retcode)
+    return CallEnd(value, failure, context.retcode or int(bool(failure)))
 
 
 def _context(

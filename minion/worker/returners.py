@@ -1,7 +1,8 @@
 """Returners: where the value of a call goes besides the one who asked. Salt's contract for `_returners`.
 
-Called by `saltern call` (`--return`, and `return:` of the configuration). A returner is a module with a function
-`returner` that takes one mapping. One that fails ends nothing else: its error is returned.
+Called by `saltern call` (`--return`, and `return:` of the configuration), and by what delivers the spool of the agent
+(`return_delivery`). A returner is a module with a function `returner` that takes one mapping. One that fails ends
+nothing else: its error is returned.
 """
 
 from __future__ import annotations
@@ -31,13 +32,14 @@ def hand_over(context: Context, names: Sequence[str], ret: Mapping[str, Any], ou
     wrong = []
     for name in names:
         try:
-            _returner(context, name, out)(dict(ret))
+            returner_of(context, name, out)(dict(ret))
         except Exception as error:
             wrong.append(f"returner {name}: {type(error).__name__}: {error}")
     return wrong
 
 
-def _returner(context: Context, name: str, out: TextIO) -> Callable[[dict[str, Any]], Any]:
+def returner_of(context: Context, name: str, out: TextIO) -> Callable[[dict[str, Any]], Any]:
+    """A returner by its name: of the tree, else built in. Raises LookupError."""
     loaded = context.user_modules.loaded("returners") if context.has_user_modules() else {}
     if name in loaded:
         if "returner" not in loaded[name].functions:

@@ -22,6 +22,7 @@ from minion.machine.file_locks import take_lock
 from minion.processes import AgentGone, AgentPipe
 from minion.spool.desired_state import read_document
 from minion.spool.journal import RunJournal, error_result
+from minion.spool.returns import keep_return, returners_of
 from minion.spool.state_queue import StateQueue
 from minion.worker.executor import call_function, run_chunks
 from minion.worker.request import ControllerClient, WorkerRequest
@@ -55,34 +56,44 @@ def _do(job: WorkerRequest, request: Run | Preview | Call, pipe: AgentPipe) -> N
     started = time.time()
     stop = Stop(job.settings.stop_grace, has_agent=not isinstance(request, Call) or bool(request.digest))
     stop.install()
+    retcode = 1
     try:
-        result = _call(job, request, pipe, stop) if isinstance(request, Call) else _run(job, request, pipe, stop)
+        if isinstance(request, Call):
+            result, retcode = _call(job, request, pipe, stop)
+        else:
+            result = _run(job, request, pipe, stop)
     except AgentGone:
         raise
     except Exception as error:
         log.exception("event=run_failed run_id=%s", request.run_id)
         result = error_result(request, f"{type(error).__name__}: {error}", started=started)
     seconds = round(time.time() - started, 6)
-    job.folder.finish(fitting(msgspec.structs.replace(result, started=started, seconds=seconds)))
+    result = fitting(msgspec.structs.replace(result, started=started, seconds=seconds))
+    options = job.settings.options.returners
+    if isinstance(request, Call) and returners_of(request, options):  # first: a finished run is not looked at again
+        keep_return(job.settings.cachedir, job.settings.id, options, request, result, retcode)
+    job.folder.finish(result)
 
 
-def _call(job: WorkerRequest, request: Call, pipe: AgentPipe, stop: Stop) -> RunResult:
+def _call(job: WorkerRequest, request: Call, pipe: AgentPipe, stop: Stop) -> tuple[RunResult, int]:
+    """The result, and the retcode of the function."""
     journal = RunJournal(job.folder)
     if journal.recorded.attempts >= (ATTEMPTS if request.digest else 1):
         if request.digest:
-            return error_result(request, _cut_off(journal))
+            return error_result(request, _cut_off(journal)), 1
         # A function may have done its work or half of it; only who asked can say whether it may be done again.
-        return error_result(request, "the minion was stopped while this function ran; whether it finished is not known")
+        why = "the minion was stopped while this function ran; whether it finished is not known"
+        return error_result(request, why), 1
     journal.attempt()
     try:
         end = call_function(job, request, ControllerClient(pipe), stop, journal)
     except CallFailed as error:
-        return error_result(request, ENDED if _ended(stop) else str(error))
+        return error_result(request, ENDED if _ended(stop) else str(error)), 1
     if request.digest and stop.suspended():
         raise AgentGone  # the next worker goes on from the journal
     if _ended(stop):
-        return msgspec.structs.replace(error_result(request, ENDED), value=end.value)
-    return RunResult(
+        return msgspec.structs.replace(error_result(request, ENDED), value=end.value), 1
+    result = RunResult(
         run_id=request.run_id,
         kind="call",
         generation=0,
@@ -90,7 +101,10 @@ def _call(job: WorkerRequest, request: Call, pipe: AgentPipe, stop: Stop) -> Run
         outcome="failed" if end.failure else "ok",
         error=end.failure,
         value=end.value,
+        schedule=request.schedule,
+        metadata=request.metadata,
     )
+    return result, end.retcode
 
 
 def _ended(stop: Stop) -> bool:

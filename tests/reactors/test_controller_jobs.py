@@ -23,7 +23,7 @@ schedule:
     report, highstate = found.jobs["report"], found.jobs["highstate"]
     assert (report.target, report.missed, report.is_interval, report.each_start) == ("", True, True, False)
     assert (highstate.target, highstate.tgt_type, highstate.is_interval) == ("web1,web2", "list", False)
-    assert (highstate.job.args, highstate.metadata) == (("web",), {"why": "nightly"})
+    assert (highstate.job.args, highstate.job.metadata) == (("web",), {"why": "nightly"})
     assert highstate.place == "c:5"
 
 

@@ -173,7 +173,7 @@ def test_a_function_may_run_in_place_of_what_is_skipped(controller, agents, tmp_
 
 
 def test_options_that_change_nothing_are_told(controller, agents):
-    job = {"function": "test.ping", "hours": 1, "returner": "redis", "metadata": {"a": 1}, "enabeld": False}
+    job = {"function": "test.ping", "hours": 1, "enabeld": False}
     agent = agents(schedule={"j": job}).start()
-    wanted = "event=scheduled_job_options_ignored job=j options=enabeld,metadata,returner"
+    wanted = "event=scheduled_job_options_ignored job=j options=enabeld"
     controller.wait(lambda: wanted in agent.logged(), "the warning")

@@ -112,7 +112,7 @@ def test_calls_of_the_agent_too(controller, agents, tmp_path):
     controller.next(Hello)
     controller.send(Call(run_id="c1", fun="test.echo", args=("hi",)))
     assert controller.result("c1").value == "hi"
-    (ret,) = on_result(raw)
+    (ret,) = controller.wait(lambda: on_result(raw), "the returner")
     assert (ret["jid"], ret["fun"], ret["fun_args"], ret["return"]) == ("c1", "test.echo", ["hi"], "hi")
 
 
