@@ -46,7 +46,7 @@ from controller.schema.remotes import RemoteStatus
 from controller.schema.reports import ReportPage
 from controller.schema.requests import CallQuestion, EventsQuery, PreviewQuestion, RunnerQuestion, SyncQuestion
 from controller.schema.runners import RunnerItem
-from controller.schema.runs import CallProgress, CallReturn, HistoryEntry, RunView, SyncReturn
+from controller.schema.runs import CallItem, CallProgress, CallStarted, HistoryEntry, RunView, SyncReturn
 from controller.schema.schedules import ScheduleRunView, ScheduleView
 from controller.schema.targets import TargetExpression
 from controller.store import Store
@@ -215,11 +215,19 @@ class ControllerService:
 
     # --- functions and runs ---
 
-    async def call(self, question: CallQuestion, *, user: str = "") -> AsyncIterator[CallReturn | CallProgress]:
+    async def call(self, question: CallQuestion, *, user: str = "") -> AsyncIterator[CallItem]:
         """See `ControllerApi`."""
-        minions = self.minions.targets.select(question.target)
-        async for item in self.minions.jobs.call(minions, question, user=user):
-            yield item
+        jobs = self.minions.jobs
+        asked = jobs.start(self.minions.targets.select(question.target), question, user=user)
+        jid = next((run_id for run_id, _ in asked.values() if run_id), "") or jobs.ids.next()
+        missing = tuple(minion for minion, (run_id, _) in asked.items() if not run_id)
+        try:
+            yield CallStarted(jid=jid, minions=tuple(asked), missing=missing)
+            if question.wait:
+                async for item in jobs.returns(asked, question):
+                    yield item
+        finally:
+            jobs.forget(asked)
 
     async def sync(self, question: SyncQuestion, *, user: str = "") -> AsyncIterator[SyncReturn | CallProgress]:
         """See `ControllerApi`."""

@@ -36,12 +36,17 @@ class Client:
         # Answers come when they come: a run may last for hours, and the controller keeps its own time.
         timeout = httpx.Timeout(None, connect=10.0)
         self._http = httpx.Client(transport=transport, base_url="http://controller", timeout=timeout, trust_env=False)
+        self._streamed: httpx.Response | None = None
 
     def __enter__(self) -> Client:
         self._knock()
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End the connection."""
         self._http.close()
 
     def get(self, path: str, of: type[_View], **query: Any) -> _View:
@@ -56,13 +61,19 @@ class Client:
             return _view(self._http.post(path, **_body(question)), of)
 
     def stream(self, path: str, question: msgspec.Struct | None = None, **query: Any) -> Iterator[Any]:
-        """Items as they come; a Failure when the controller reports one."""
+        """Items as they come, of a request that is made now; a Failure when the controller reports one."""
         method = "GET" if question is None else "POST"
         body = {} if question is None else _body(question)
-        with self._explained(), self._http.stream(method, path, params=query, **body) as response:
+        with self._explained():
+            response = self._http.send(self._http.build_request(method, path, params=query, **body), stream=True)
             if not response.is_success:
                 response.read()
                 raise _refused(response)
+        self._streamed = response
+        return self._items(response)
+
+    def _items(self, response: httpx.Response) -> Iterator[Any]:
+        with self._explained(), contextlib.closing(response):
             for line in response.iter_lines():
                 if not line:
                     continue
@@ -70,6 +81,14 @@ class Client:
                 if isinstance(item, ErrorView):
                     raise failure_of(item)
                 yield item
+
+    def hang_up(self) -> None:
+        """End the stream that another thread reads; there it fails as when the controller goes away."""
+        if self._streamed is None:
+            return
+        connection: socket.socket = self._streamed.extensions["network_stream"].get_extra_info("socket")
+        with contextlib.suppress(OSError):
+            connection.shutdown(socket.SHUT_RDWR)
 
     @contextlib.contextmanager
     def _explained(self) -> Iterator[None]:

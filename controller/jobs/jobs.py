@@ -73,7 +73,13 @@ class Jobs:
 
         `question.timeout`: seconds to wait, 0 for `DEADLINE`. `cause`: id of the event that it follows from.
         """
-        asked = self.start(minions, question, user=user, cause=cause)
+        async for item in self.returns(self.start(minions, question, user=user, cause=cause), question):
+            yield item
+
+    async def returns(
+        self, asked: Mapping[str, _Asked], question: CallQuestion
+    ) -> AsyncIterator[CallReturn | CallProgress]:
+        """What comes of the calls that `start` began, as `call` gives it."""
         async for minion, run_id, news in self.gather(asked, question.timeout or DEADLINE, progress=question.progress):
             if isinstance(news, RunProgress):
                 yield progress_view(minion, news)

@@ -20,7 +20,7 @@ from controller.schema.remotes import RemoteStatus
 from controller.schema.reports import ReportPage
 from controller.schema.requests import CallQuestion, EventsQuery, PreviewQuestion, RunnerQuestion, SyncQuestion
 from controller.schema.runners import RunnerItem
-from controller.schema.runs import CallProgress, CallReturn, HistoryEntry, RunView, SyncReturn
+from controller.schema.runs import CallItem, CallProgress, HistoryEntry, RunView, SyncReturn
 from controller.schema.schedules import ScheduleRunView, ScheduleView
 from controller.schema.targets import TargetExpression
 
@@ -77,8 +77,8 @@ class ControllerApi(Protocol):
     def run_detail(self, run_id: str) -> RunView:
         """One run; an unambiguous beginning of its id is enough."""
 
-    def call(self, question: CallQuestion, *, user: str = "") -> AsyncIterator[CallReturn | CallProgress]:
-        """Run a function on minions; one return a minion, as they come, and with `progress` how far they are."""
+    def call(self, question: CallQuestion, *, user: str = "") -> AsyncIterator[CallItem]:
+        """Run a function on minions: that it began, one return a minion as they come, with `progress` how far."""
 
     def sync(self, question: SyncQuestion, *, user: str = "") -> AsyncIterator[SyncReturn | CallProgress]:
         """Apply what is pending now (`whole`: the whole highstate; `test`: only say what would change)."""

@@ -51,6 +51,8 @@ class CallQuestion(_Question, frozen=True, kw_only=True):
     """Seconds to wait for returns. The job goes on after that."""
     limit: float = 0.0
     """Seconds after which minions end the job; 0: none."""
+    wait: bool = True
+    """Whether to wait at all."""
     progress: bool = False
     """Whether to tell how far runs of states are, before they return."""
     ret: tuple[str, ...] = ()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeAlias
 
 import msgspec
 
@@ -49,6 +49,17 @@ class RunView(ApiStruct, frozen=True, kw_only=True):
     error: str = ""
 
 
+class CallStarted(StreamStruct, tag="call-started", frozen=True, kw_only=True):
+    """Minions were asked; the first item of a call."""
+
+    jid: str
+    """Of the job: the runs of its minions have it in common."""
+    minions: tuple[str, ...]
+    """Who is meant."""
+    missing: tuple[str, ...] = ()
+    """Those of them that are not connected."""
+
+
 class CallReturn(StreamStruct, tag="return", frozen=True, kw_only=True):
     """What one minion returned for a function call."""
 
@@ -73,6 +84,10 @@ class CallProgress(StreamStruct, tag="progress", frozen=True, kw_only=True):
     """`12/40 nginx (pkg.installed)`."""
     seconds: float = 0.0
     """Since the run began there."""
+
+
+CallItem: TypeAlias = CallStarted | CallReturn | CallProgress
+"""What can stand on a line of the answer to a call."""
 
 
 class SyncReturn(StreamStruct, tag="sync", frozen=True, kw_only=True):

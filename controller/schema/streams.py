@@ -8,6 +8,8 @@ from controller.schema.errors import ErrorView
 from controller.schema.events import EventView
 from controller.schema.preview_stream import PreviewItem
 from controller.schema.runners import RunnerItem
-from controller.schema.runs import CallProgress, CallReturn, SyncReturn
+from controller.schema.runs import CallProgress, CallReturn, CallStarted, SyncReturn
 
-StreamItem: TypeAlias = CallReturn | CallProgress | SyncReturn | RunnerItem | PreviewItem | EventView | ErrorView
+StreamItem: TypeAlias = (
+    CallStarted | CallReturn | CallProgress | SyncReturn | RunnerItem | PreviewItem | EventView | ErrorView
+)

@@ -44,7 +44,7 @@ from controller.schema.reports import (
 )
 from controller.schema.requests import CallQuestion, EventsQuery, PreviewQuestion, RunnerQuestion, SyncQuestion
 from controller.schema.runners import RunnerItem, RunnerOutput, RunnerProgress, RunnerReturn, RunnerStarted
-from controller.schema.runs import CallProgress, CallReturn, HistoryEntry, RunView, SyncReturn
+from controller.schema.runs import CallItem, CallProgress, CallReturn, CallStarted, HistoryEntry, RunView, SyncReturn
 from controller.schema.targets import TargetExpression
 from controller.store import Store
 from gitfs.changes import Changes
@@ -220,10 +220,12 @@ class Desk:
                 return RunView(entry=entry, states=STATES)
         raise ServiceError("not-found", f"there is no run {run_id!r}")
 
-    async def call(self, question: CallQuestion, *, user: str = "") -> AsyncIterator[CallReturn | CallProgress]:
+    async def call(self, question: CallQuestion, *, user: str = "") -> AsyncIterator[CallItem]:
         """Returns what it was asked; web2 is away."""
         self.users.append(user)
-        for name in self._match(question.target):
+        names = tuple(self._match(question.target))
+        yield CallStarted(jid="20261122120000000001", minions=names)
+        for name in names:
             await asyncio.sleep(0)
             if question.progress:
                 yield CallProgress(

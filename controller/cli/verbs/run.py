@@ -12,7 +12,7 @@ from controller.cli.client import Client
 from controller.cli.failure import FAILED, OK
 from controller.cli.progress import progress_line
 from controller.schema.requests import CallQuestion
-from controller.schema.runs import CallProgress, CallReturn
+from controller.schema.runs import CallProgress, CallReturn, CallStarted
 from controller.schema.targets import TargetExpression
 from minion.call.arguments import BadArgument, parse
 
@@ -79,6 +79,8 @@ def run_command(
             ret_kwargs=options_given,
         )
         for item in client.stream("/call", question):
+            if isinstance(item, CallStarted):
+                continue
             if isinstance(item, CallProgress):
                 line.update(item)
                 continue

@@ -95,7 +95,8 @@ def test_a_call_streams_lines_and_an_unmatched_target_is_a_status(served):
     with admin(served) as client:
         question = {"target": {"expression": "web*"}, "fun": "test.ping", "args": [1], "kwargs": {"a": None}}
         response = client.post("/call", json=question)
-        lines = [msgspec.json.decode(line) for line in response.iter_lines()]
+        begun, *lines = [msgspec.json.decode(line) for line in response.iter_lines()]
+        assert (begun["t"], begun["minions"]) == ("call-started", ["web1", "web2"])
         assert [(line["t"], line["minion"], line["answered"]) for line in lines] == [
             ("return", "web1", True),
             ("return", "web2", False),
@@ -129,14 +130,14 @@ def test_a_stream_that_breaks_ends_with_the_error(served, desk):
     with admin(served) as client:
         response = client.post("/call", json={"target": {"expression": "web1"}, "fun": "test.ping"})
         lines = [msgspec.json.decode(line) for line in response.iter_lines()]
-    assert [line["t"] for line in lines] == ["return", "error"]
-    assert lines[1]["message"] == "it broke in the middle"
+    assert [line["t"] for line in lines] == ["call-started", "return", "error"]
+    assert lines[2]["message"] == "it broke in the middle"
 
 
 def test_values_that_json_does_not_know_are_still_answered(served):
     with admin(served) as client:
         response = client.post("/call", json={"target": {"expression": "web1"}, "fun": "strange.values"})
-        value = msgspec.json.decode(response.content.splitlines()[0])["value"]
+        value = msgspec.json.decode(response.content.splitlines()[1])["value"]
     assert set(value) == {"None", "1", "s", "b'k'"} or set(value) == {"None", "1", "s", "k"}
 
 
