@@ -15,6 +15,7 @@ from controller.engines.engines import Engines
 from controller.jobs.job_returners import ReturnerRequests
 from controller.jobs.jobs import Jobs
 from controller.jobs.state_calls import StateCalls
+from controller.jobs.tree_returners import TreeReturners
 from controller.messages.message_handlers import MessageHandlers
 from controller.preview.live.live_facts import PreviewCompiles
 from controller.preview.live_runs import LiveTestRuns
@@ -40,6 +41,11 @@ def compose_actions(
 ) -> MinionActions:
     """What people have minions do."""
     resources = shared.resources
+    returners = ReturnerRequests(
+        settings=resources.settings.returners,
+        limits=resources.settings.limits.returner,
+        tree=TreeReturners(shared.live),
+    )
     jobs = Jobs(
         store=resources.store,
         sessions=shared.sessions,
@@ -52,8 +58,8 @@ def compose_actions(
         bus=shared.bus,
         waiters=handlers.results.waiters,
         watchers=handlers.results.watchers,
-        state_calls=_state_calls(shared, server, compilation, handlers),
-        returners=ReturnerRequests(settings=resources.settings.returners, limits=resources.settings.limits.returner),
+        state_calls=_state_calls(shared, server, compilation, handlers, returners),
+        returners=returners,
     )
     return MinionActions(
         targets=shared.targets,
@@ -65,9 +71,14 @@ def compose_actions(
 
 
 def _state_calls(
-    shared: Shared, server: Server, compilation: CompilationParts, handlers: MessageHandlers
+    shared: Shared,
+    server: Server,
+    compilation: CompilationParts,
+    handlers: MessageHandlers,
+    returners: ReturnerRequests,
 ) -> StateCalls:
     return StateCalls(
+        returners=returners,
         compiler=compilation.states,
         store=shared.resources.store,
         sessions=shared.sessions,

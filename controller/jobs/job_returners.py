@@ -16,6 +16,7 @@ import msgspec
 
 from controller.config.limits import ReturnerLimits
 from controller.config.returners import LOCAL, ReturnerSettings
+from controller.jobs.tree_returners import TreeReturners
 from controller.schema.errors import ServiceError
 from minion.returners.registry import BUILT_IN
 from options.near_names import did_you_mean
@@ -37,6 +38,32 @@ class ReturnerRequests:
 
     settings: ReturnerSettings = field(default_factory=ReturnerSettings)
     limits: ReturnerLimits = field(default_factory=ReturnerLimits)
+    tree: TreeReturners = field(default_factory=TreeReturners)
+
+    async def look(self, names: Sequence[str]) -> None:
+        """Before these are read: look which returners the live tree has, where one is none of the controller's."""
+        if any(name != LOCAL and name not in BUILT_IN for name in _each(names)):
+            await self.tree.look()
+
+    def on_minions(self, names: Sequence[str]) -> tuple[str, ...]:
+        """Those of them that are modules of the live tree: minions run these."""
+        found = [name for name in _each(names) if name != LOCAL and name not in BUILT_IN and name in self.tree.names]
+        return tuple(dict.fromkeys(found))
+
+    def check(self, names: Sequence[str], config: str = "", kwargs: Mapping[str, Any] | None = None) -> None:
+        """ServiceError when a job of minions cannot name these; see `read`."""
+        self.read_for_minions(names, config, kwargs)
+
+    def read_for_minions(
+        self, names: Sequence[str], config: str = "", kwargs: Mapping[str, Any] | None = None
+    ) -> tuple[str, tuple[str, ...]]:
+        """As `read`, and the returners of the tree, which the minions of the job give their returns to."""
+        tree = self.on_minions(names)
+        rest = [name for name in _each(names) if name not in tree]
+        if not tree:
+            return self.read(rest, config, kwargs), ()
+        self._packed(JobReturners(names=tree, config=config, kwargs=dict(kwargs or {})))
+        return (self.read(rest, config, kwargs) if rest else ""), tree
 
     def read(self, names: Sequence[str], config: str = "", kwargs: Mapping[str, Any] | None = None) -> str:
         """As a run keeps it; empty when there is nobody but the store.
@@ -49,14 +76,14 @@ class ReturnerRequests:
         Raises:
             ServiceError: there is no such returner or profile, or the options are over the limit.
         """
-        wanted = [one for name in names for part in name.split(",") if (one := part.strip())]
+        wanted = _each(names)
         for name in wanted:
             if name != LOCAL and name not in BUILT_IN:
                 hint = did_you_mean(name, BUILT_IN) or f"there are {', '.join((LOCAL, *BUILT_IN))}."
                 message = f"returner {name!r} is none of the controller's, which delivers what jobs return"
-                raise ServiceError(
-                    "bad-request", message, hint=f"{hint}; those of a tree run where a minion names them"
-                )
+                if name in self.tree.names:
+                    hint = "it is a module of the tree, which runs on minions and gets what they return"
+                raise ServiceError("bad-request", message, hint=hint)
         if (config or kwargs) and not wanted:
             raise ServiceError("bad-request", "there are options for a returner, and no returner", hint="name it")
         if config and not any(option.startswith(f"{config}.") for option in self.settings.opts):
@@ -67,8 +94,9 @@ class ReturnerRequests:
             config=config,
             kwargs=dict(kwargs or {}),
         )
-        if not found.names:
-            return ""
+        return self._packed(found) if found.names else ""
+
+    def _packed(self, found: JobReturners) -> str:
         try:
             text = msgspec.json.encode(found)
         except (TypeError, ValueError, RecursionError) as error:
@@ -79,6 +107,10 @@ class ReturnerRequests:
             )
             raise ServiceError("bad-request", message)
         return text.decode()
+
+
+def _each(names: Sequence[str]) -> list[str]:
+    return [one for name in names for part in name.split(",") if (one := part.strip())]
 
 
 def returners_of(kept: str) -> JobReturners:

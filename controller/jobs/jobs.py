@@ -29,13 +29,14 @@ from controller.observe.run_functions import arguments_of
 from controller.observe.run_text import progress_text, requested, typed_arguments
 from controller.reconcile.jids import Jids
 from controller.reconcile.reconciler import Reconciler
+from controller.schema.errors import ServiceError
 from controller.schema.requests import CallQuestion
 from controller.schema.runs import CallProgress, CallReturn
 from controller.sessions.sessions import Sessions
 from controller.store import RunRecord, Store
 from reactors import tags
 from reactors.bus import Bus
-from wire.messages import Call, RunProgress, RunResult, ToMinion
+from wire.messages import RETURNERS_OF_CALL, Call, RunProgress, RunResult, ToMinion
 from wire.server.server import Server
 
 MOST_NEWS = 1000
@@ -73,6 +74,7 @@ class Jobs:
 
         `question.timeout`: seconds to wait, 0 for `DEADLINE`. `cause`: id of the event that it follows from.
         """
+        await self.returners.look(question.ret)
         async for item in self.returns(self.start(minions, question, user=user, cause=cause), question):
             yield item
 
@@ -95,7 +97,9 @@ class Jobs:
         """
         asked: dict[str, _Asked] = {}
         fun = question.fun
-        returners = self.returners.read(question.ret, question.ret_config, question.ret_kwargs)
+        returners, of_tree = self.returners.read_for_minions(question.ret, question.ret_config, question.ret_kwargs)
+        if of_tree:
+            self._check_take_returners(minions)
         compiled = self.state_calls.parse(fun, question.args, question.kwargs)
         runs: list[RunRecord] = []
         for minion in minions:
@@ -115,10 +119,7 @@ class Jobs:
             )
             job = job or run.run_id
             if compiled is None:
-                message = Call(
-                    run_id=run.run_id, fun=fun, args=question.args, kwargs=question.kwargs, timeout=question.limit
-                )
-                asked[minion] = self.ask(run, message)
+                asked[minion] = self.ask(run, self._message(run, question))
             elif compiled.question.shows or self.sessions.session(minion) is not None:
                 asked[minion] = run.run_id, self._record(run)
                 runs.append(run)
@@ -179,12 +180,32 @@ class Jobs:
             if run.state == "requested":
                 self.state_calls.begin([run], compiled, question)
             return True
-        message = Call(
-            run_id=run.run_id, fun=question.fun, args=question.args, kwargs=question.kwargs, timeout=question.limit
-        )
+        message = self._message(run, question)
         self.metrics.sent(type(message).__name__)
         self.server.send(session.key, message)
         return True
+
+    def _message(self, run: RunRecord, question: CallQuestion) -> Call:
+        """The call of a run of which nothing has to be compiled."""
+        of_tree = self.returners.on_minions(question.ret)
+        return Call(
+            run_id=run.run_id,
+            fun=question.fun,
+            args=question.args,
+            kwargs=question.kwargs,
+            timeout=question.limit,
+            returners=of_tree,
+            return_config=question.ret_config if of_tree else "",
+            return_kwargs=question.ret_kwargs if of_tree else {},
+        )
+
+    def _check_take_returners(self, minions: Sequence[str]) -> None:
+        """ServiceError when the agent of a minion is too old for returners of the tree: it would return nothing."""
+        sessions = {minion: self.sessions.session(minion) for minion in minions}
+        old = [minion for minion, one in sessions.items() if one is not None and RETURNERS_OF_CALL not in one.takes]
+        if old:
+            text = f"agents of {len(old)} minions, {old[0]} the first, are too old for returners of the tree"
+            raise ServiceError("bad-request", text, hint="upgrade them, or name a returner of the controller")
 
     def wait(self, run_id: str) -> asyncio.Future[RunResult]:
         """The result of a run that somebody else started."""

@@ -18,6 +18,7 @@ import structlog
 from controller.compilation.called.states_compiler import StatesCompiler
 from controller.compilation.compile_messages import CompiledMinion
 from controller.config.limits import StateCallLimits
+from controller.jobs.job_returners import ReturnerRequests
 from controller.jobs.state_arguments import StateCall, state_call
 from controller.observe.metrics import Metrics
 from controller.schema.errors import ServiceError
@@ -42,6 +43,7 @@ class StateCalls:
         sessions: who is connected.
         server: sends.
         metrics: counts messages.
+        returners: says which returners of a question are the minions' affair.
         finish: stores the result of a run, publishes it, and gives it to who waits.
         limits: what calls may cost.
     """
@@ -51,6 +53,7 @@ class StateCalls:
     sessions: Sessions
     server: Server
     metrics: Metrics
+    returners: ReturnerRequests
     finish: Callable[[RunRecord, RunResult], None]
     limits: StateCallLimits
     _tasks: set[asyncio.Task[None]] = field(default_factory=set)
@@ -126,6 +129,7 @@ class StateCalls:
             self.finish(run, _result(run, outcome="error", error=why))
             return
         self.store.runs.compiled(run.run_id, answer.digest)
+        of_tree = self.returners.on_minions(question.ret)
         message = Call(
             run_id=run.run_id,
             fun=question.fun,
@@ -134,6 +138,9 @@ class StateCalls:
             timeout=question.limit,
             digest=answer.digest,
             document=answer.document,
+            returners=of_tree,
+            return_config=question.ret_config if of_tree else "",
+            return_kwargs=question.ret_kwargs if of_tree else {},
         )
         self.metrics.sent(type(message).__name__)
         self.server.send(session.key, message)

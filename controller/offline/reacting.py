@@ -96,8 +96,8 @@ def plain_reaction(call: ReactionCall) -> dict[str, Any]:
         "arg": list(call.arg),
         "kwarg": call.kwarg,
     }
-    said = {"ret": call.ret, "batch": call.batch, "subset": call.subset, "timeout": call.timeout}
-    return plain | {name: value for name, value in said.items() if value}
+    names = ("ret", "ret_config", "ret_kwargs", "batch", "subset", "timeout")
+    return plain | {name: value for name in names if (value := getattr(call, name))}
 
 
 def rule_reactions(rules: NativeRules, tag: str, data: dict[str, Value]) -> tuple[list[dict[str, Any]], list[str]]:

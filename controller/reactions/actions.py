@@ -114,7 +114,9 @@ class ReactionActions:
 
     async def _local(self, call: ReactionCall, cause: int, about: Mapping[str, Any]) -> StartedAction:
         target = _target_of(call)
-        self.jobs.returners.read((call.ret,))  # before a batch begins, which nobody waits for
+        await self.jobs.returners.look((call.ret,))
+        # Before a batch begins, which nobody waits for.
+        self.jobs.returners.check((call.ret,), call.ret_config, call.ret_kwargs)
         minions = await self._minions(target, call.subset)
         question = CallQuestion(
             target=target,
@@ -124,6 +126,8 @@ class ReactionActions:
             limit=0.0,
             timeout=call.timeout,
             ret=(call.ret,),
+            ret_config=call.ret_config,
+            ret_kwargs=call.ret_kwargs,
         )
         if call.batch:
             task = asyncio.create_task(self._in_batches(minions, _size(call.batch, len(minions)), question, cause))

@@ -231,6 +231,7 @@ class ControllerSchedule:
     async def _begin(self, name: str, entry: ControllerJob, cause: int) -> ScheduleRunView:
         job, user = entry.job, f"schedule {name}"
         going_on = self._going_on.setdefault(name, set())
+        await self.jobs.returners.look(job.returners)
         if not entry.target:
             call = ControllerCall(
                 kind="runner",

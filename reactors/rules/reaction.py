@@ -61,6 +61,10 @@ class ReactionCall:
     kwarg: dict[str, Any] = field(default_factory=dict)
     ret: str = ""
     """Returners, with commas between."""
+    ret_config: str = ""
+    """The profile of their options."""
+    ret_kwargs: dict[str, Any] = field(default_factory=dict)
+    """Options above those of the configuration."""
     batch: str = ""
     """A number of minions, or a part of them in percent; empty: all at once."""
     subset: int = 0

@@ -29,7 +29,7 @@ from reactors.rules.reaction import (
 
 _ALIASES = {"cmd": "local"}
 """Older names of types."""
-_ASKED_OF_JOBS = ("ret", "batch", "subset", "timeout")
+_ASKED_OF_JOBS = ("ret", "ret_config", "ret_kwargs", "batch", "subset", "timeout")
 _OF_REACTION = frozenset(("tgt", "tgt_type", "expr_form", "arg", "kwarg", "args", *_ASKED_OF_JOBS))
 _NO_ARGUMENTS = frozenset(("name_order", "user", "__user__", "order", *REQUISITE_ARGUMENTS))
 
@@ -120,8 +120,15 @@ class _Reading:
             "tgt": given["tgt"],
             "tgt_type": str(given.get("tgt_type") or given.get("expr_form") or "glob"),
             "ret": given.get("ret") or "",
+            "ret_config": str(given.get("ret_config") or ""),
+            "ret_kwargs": given.get("ret_kwargs") or {},
             "batch": str(given.get("batch") or ""),
         }
+        if not isinstance(about["ret_kwargs"], Mapping):
+            self.warn(
+                f"ret_kwargs must be a mapping, not {given['ret_kwargs']!r}", "ret_kwargs", hint="it has no effect"
+            )
+            about["ret_kwargs"] = {}
         if isinstance(about["ret"], list | tuple):
             about["ret"] = ",".join(str(each) for each in about["ret"])
         for key, number in (("subset", int), ("timeout", float)):

@@ -28,7 +28,7 @@ _TYPES: Mapping[str, ReactionType] = {
     "reconcile": "reconcile",
     "notify": "notify",
 }
-_OF_JOB = ("tgt", "tgt_type", "batch", "subset", "timeout")
+_OF_JOB = ("tgt", "tgt_type", "ret", "ret_config", "ret_kwargs", "batch", "subset", "timeout")
 _OPTIONS: Mapping[ReactionType, frozenset[str]] = {
     "local": frozenset((*_OF_JOB, "args", "arg", "kwarg")),
     "runner": frozenset(("args", "arg", "kwarg")),
@@ -78,7 +78,13 @@ class RuleAction:
         if "tgt" in self.options:
             about = self._target(event)
         if self.type == "local":
+            ret, ret_kwargs = settled.get("ret") or "", settled.get("ret_kwargs") or {}
+            if not isinstance(ret_kwargs, Mapping):
+                raise BadValue(f"ret_kwargs is {str(ret_kwargs)[:80]!r}, and no mapping")
             about |= {
+                "ret": ",".join(map(str, ret)) if isinstance(ret, list | tuple) else str(ret),
+                "ret_config": str(settled.get("ret_config") or ""),
+                "ret_kwargs": {str(option): value for option, value in ret_kwargs.items()},
                 "batch": str(settled.get("batch") or ""),
                 "subset": int(settled.get("subset") or 0),
                 "timeout": float(settled.get("timeout") or 0),

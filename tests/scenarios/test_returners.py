@@ -97,7 +97,9 @@ tell:
     - tgt: web1
     - args: [reaction]
     - ret: redis
+    - ret_config: audit
 """
+RULE = {"tgt": "web1", "args": ["rule"], "ret": ["redis"], "ret_kwargs": {"db": 3}}
 ORCHESTRATION = """
 test.arg:
   salt.function:
@@ -159,11 +161,15 @@ def test_reactions_and_orchestrations_name_returners(make_rig, redis_socket, tmp
     rig = make_rig(
         minions={"web1": {}},
         reactor=[{"my/go": [str(reaction)]}],
-        **{"redis.unix_socket_path": str(redis_socket)},
+        rules=[{"name": "tell", "tag": "my/rule", "do": [{"local.test.arg": RULE}]}],
+        **{"redis.unix_socket_path": str(redis_socket), "audit.redis.db": 5},
     )
     rig.saltern("run", "web1", "event.send", "my/go")
-    rig.wait("the reaction's return", lambda: returned_to(redis_socket, 0, "web1"))
-    assert returned_to(redis_socket, 0, "web1")["args"] == ["reaction"]
+    rig.wait("the reaction's return", lambda: returned_to(redis_socket, 5, "web1"))
+    assert returned_to(redis_socket, 5, "web1")["args"] == ["reaction"]
+    rig.saltern("run", "web1", "event.send", "my/rule")
+    rig.wait("the return of a native rule", lambda: returned_to(redis_socket, 3, "web1"))
+    assert returned_to(redis_socket, 3, "web1")["args"] == ["rule"]
     path = rig.work / "states" / "orch" / "tell.sls"
     path.parent.mkdir()
     path.write_text(ORCHESTRATION)
@@ -175,6 +181,49 @@ def test_reactions_and_orchestrations_name_returners(make_rig, redis_socket, tmp
     rig.wait("the states' return", lambda: returned_to(redis_socket, 4, "web1", "state.sls"))
     assert rig.saltern("runner", "salt.execute", "web1", "test.arg", "runner", "ret=redis").returncode == 0
     rig.wait("the runner's return", lambda: returned_to(redis_socket, 0, "web1")["args"] == ["runner"])
+
+
+OF_TREE = """
+import json
+
+__virtualname__ = "mine"
+
+def __virtual__():
+    return __virtualname__
+
+def returner(ret):
+    with open(__opts__["mine.file"], "a") as file:
+        file.write(json.dumps(ret) + "\\n")
+"""
+
+
+def test_returners_of_the_tree_run_on_minions(make_rig, tmp_path):
+    place = tmp_path / "mine"
+    rig = make_rig(minions={"web1": {"mine.file": str(place)}, "web2": {"mine.file": str(place)}})
+    refused = rig.saltern("run", "*", "test.ping", "--return", "mine", check=False)
+    assert "returner 'mine' is none of the controller's" in refused.stdout + refused.stderr
+    path = rig.work / "states" / "_returners" / "own.py"
+    path.parent.mkdir()
+    path.write_text(OF_TREE)
+    path.with_name("idle.py").write_text("def returner(ret):\n    raise SystemExit\n")
+    (rig.work / "states" / "web.sls").write_text("nothing:\n  test.nop: []\n")
+    rig.wait_applied(rig.push("a returner"))
+
+    def got(word):
+        lines = map(json.loads, place.read_text().splitlines()) if place.exists() else ()
+        return sorted(ret["id"] for ret in lines if word in str(ret["return"]))
+
+    options = ["--return", "mine", "--return_kwargs", "{db: 3}"]
+    assert rig.saltern("run", "*", "test.arg", "function", *options).returncode == 0
+    rig.wait("both returns", lambda: got("function") == ["web1", "web2"])
+    assert json.loads(place.read_text().splitlines()[0])["ret_kwargs"] == {"db": 3}
+    rig.saltern("run", "web1", "state.sls", "web", "test=True", "--return", "mine")
+    rig.wait("the states' return", lambda: got("nothing") == ["web1"])
+    huge = json.dumps({"a": "b" * 20_000})
+    refused = rig.saltern("run", "web1", "test.ping", "--return", "mine", "--return_kwargs", huge, check=False)
+    assert "the limit `returner: options`" in refused.stdout + refused.stderr
+    wrong = rig.saltern("run", "web1", "test.arg", "x", "--return", "idle")
+    assert wrong.returncode == 0  # what a returner does is no affair of who asked
 
 
 def test_jobs_of_the_schedule_name_returners(make_rig, redis_socket):

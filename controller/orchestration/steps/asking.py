@@ -155,6 +155,7 @@ async def _ask_group(
         del found[minion], before[minion]
     fresh = [minion for minion in minions if minion not in before]
     await _reconnected(step, fresh)
+    await jobs.returners.look(question.ret)
     asked = dict(jobs.start(fresh, question, user=step.call.user, cause=step.call.cause, job=job))
     open_runs = [run for minion, run in before.items() if minion not in found]
     asked |= {run.minion: (run.run_id, jobs.wait(run.run_id)) for run in open_runs}

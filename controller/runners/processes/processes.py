@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import math
 import os
-import re
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -19,6 +18,7 @@ from controller.compilation.sandbox_policy import sandbox_policy_of
 from controller.compilation.workers.settings import WorkerSettings
 from controller.config.limits import EngineLimits, RunnerLimits
 from controller.config.settings import ControllerSettings
+from controller.jobs.tree_returners import VIRTUAL
 from controller.reconcile.live import LiveRevision
 from controller.runners import registry
 from controller.runners.context import RunnerContext
@@ -29,8 +29,6 @@ from controller.runners.processes.process import AskRunner, FunctionProcess
 from extmods.compile_modules import Tree
 from highstate.types import Files
 from options.limits import CountRefusal
-
-_VIRTUAL = re.compile(r"""^(?:__virtualname__ *=|\s+return) *["'](\w{1,100})["']""", re.MULTILINE)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -167,6 +165,6 @@ def _runners_of(files: Files) -> frozenset[str]:
     modules = Tree(files).modules("base")
     found = modules.index().get("runners", {})
     virtual = {
-        name for oid in found.values() for name in _VIRTUAL.findall(modules.source(oid).decode("utf-8", "replace"))
+        name for oid in found.values() for name in VIRTUAL.findall(modules.source(oid).decode("utf-8", "replace"))
     }
     return frozenset(found) | (virtual - set(registry.MODULES["runner"]))

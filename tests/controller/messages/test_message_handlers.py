@@ -520,6 +520,19 @@ def test_calls_of_a_minions_schedule_are_stored(rig, kind, stored):
         assert (run.kind, run.reason, run.outcome, run.test) == ("call", "schedule", "ok", False)
 
 
+def test_the_event_of_a_minions_own_job_says_which_it_was(rig):
+    say(rig, Hello(id="web1", grains={}))
+    about = {"schedule": "nightly", "metadata": {"why": "backup"}}
+    big = {"schedule": "other", "metadata": {"a": "b" * 20_000}}
+    with rig.handlers.context.bus.subscribe("salt/job/*/ret/web1") as heard:
+        say(rig, result(run_id="scheduled-web1-1", kind="call", outcome="ok", **about))
+        say(rig, result(run_id="scheduled-web1-2", kind="call", outcome="ok", **big))
+        first, second = (event.data for event in heard.drain())
+    assert {key: first[key] for key in about} == about
+    assert second["schedule"] == "other"
+    assert "metadata" not in second  # a minion may say too much
+
+
 def test_drift_reports_are_kept_within_bounds(rig):
     say(rig, Hello(id="web1", grains={}))
     rig.store.minions.seen("web1", 1.0)
