@@ -218,6 +218,7 @@ class ControllerService:
     async def call(self, question: CallQuestion, *, user: str = "") -> AsyncIterator[CallItem]:
         """See `ControllerApi`."""
         jobs = self.minions.jobs
+        await jobs.returners.look(question.ret)
         asked = jobs.start(self.minions.targets.select(question.target), question, user=user)
         jid = next((run_id for run_id, _ in asked.values() if run_id), "") or jobs.ids.next()
         missing = tuple(minion for minion, (run_id, _) in asked.items() if not run_id)

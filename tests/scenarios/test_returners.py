@@ -192,19 +192,19 @@ def __virtual__():
     return __virtualname__
 
 def returner(ret):
-    with open(__opts__["mine.file"], "a") as file:
+    with open(PLACE, "a") as file:
         file.write(json.dumps(ret) + "\\n")
 """
 
 
 def test_returners_of_the_tree_run_on_minions(make_rig, tmp_path):
     place = tmp_path / "mine"
-    rig = make_rig(minions={"web1": {"mine.file": str(place)}, "web2": {"mine.file": str(place)}})
+    rig = make_rig(minions={"web1": {}, "web2": {}})
     refused = rig.saltern("run", "*", "test.ping", "--return", "mine", check=False)
     assert "returner 'mine' is none of the controller's" in refused.stdout + refused.stderr
     path = rig.work / "states" / "_returners" / "own.py"
     path.parent.mkdir()
-    path.write_text(OF_TREE)
+    path.write_text(OF_TREE.replace("PLACE", repr(str(place))))
     path.with_name("idle.py").write_text("def returner(ret):\n    raise SystemExit\n")
     (rig.work / "states" / "web.sls").write_text("nothing:\n  test.nop: []\n")
     rig.wait_applied(rig.push("a returner"))
