@@ -31,6 +31,7 @@ from controller.config.sections import (
 )
 from controller.forges.settings import ForgeSettings
 from highstate.compile_options import CompileOptions
+from minion.config.salt_options import asks_for_nothing, said_of, salt_option
 from options.convert import convert_options, kinds_of
 from options.document import Fault, Option, UnreadableDocument, parse_value
 from options.kinds import (
@@ -47,7 +48,6 @@ from options.kinds import (
     absolute,
     one_as_list,
 )
-from options.near_names import did_you_mean
 from reactors.controller_jobs import ControllerJobs, read_controller_jobs
 from reactors.rules.native_rule import NativeRules, read_rules
 from reactors.rules.reactor_map import ReactorMap, read_reactor_map
@@ -181,6 +181,8 @@ class ControllerSettings:
     """Where events and jobs are kept outside."""
     places: Mapping[str, str] = field(default_factory=dict, repr=False)
     """Option -> `file:line` where it was set."""
+    notes: tuple[str, ...] = field(default=(), repr=False)
+    """A line for each option of Salt's that is accepted and means nothing."""
 
     @property
     def socket(self) -> Path:
@@ -228,6 +230,7 @@ def _settings(options: Mapping[str, Option], faults: list[Fault], config_dir: Pa
         schedule=read_controller_jobs(options.get("schedule"), faults),
         engines=read_engines(options.get("engines"), faults),
         places={name: option.place for name, option in options.items()},
+        notes=_notes(options),
         **_located(dict(own)),
     )
     faults += _contradictions(settings)
@@ -336,11 +339,25 @@ def _unknown(name: str, option: Option) -> Fault | None:
         return None
     if name in POLICY:
         hint = "it is policy: write it into saltern.yaml"
-    elif name in SALT_NAMES:
-        hint = f"Saltern calls it {SALT_NAMES[name]}"
+    elif (known_of_salt := salt_option(name)) is not None:
+        if not known_of_salt.lacking or asks_for_nothing(name, option.value):
+            return None
+        return Fault(option.place, f"{name}: {said_of(name, KNOWN)}", "remove it")
     else:
-        hint = did_you_mean(name, KNOWN) or "remove it"
+        hint = said_of(name, KNOWN) or "remove it"
     return Fault(option.place, f"there is no option {name!r}", hint)
+
+
+def _notes(options: Mapping[str, Option]) -> tuple[str, ...]:
+    """A line for each option of Salt's that is accepted and means nothing."""
+    return tuple(
+        f"{option.place}: {name}: {said_of(name, KNOWN)}"
+        for name, option in options.items()
+        if not _is_known(name)
+        and (known_of_salt := salt_option(name)) is not None
+        and not known_of_salt.lacking
+        and not is_profile(option.value)
+    )
 
 
 def _position(options: Mapping[str, Option]) -> Callable[[Fault], tuple[int, int]]:
@@ -398,6 +415,7 @@ _NOT_OPTIONS = frozenset(
         "schedule",
         "engines",
         "places",
+        "notes",
         "opts",
         "returners",
         "ext_pillar",
@@ -439,12 +457,3 @@ KNOWN = frozenset(
 """All options that are known here by name; those of gitfs are known to it."""
 POLICY = frozenset(("apply", "push", "verify", "drift", "facts", "missing_source", "previews", "beacons", "events"))
 """Keys of a tree's saltern.yaml."""
-SALT_NAMES = {
-    "open_mode": "auto_accept",
-    "worker_threads": "compile_workers",
-    "timeout": "run_timeout",
-    "keep_jobs": "keep_runs",
-    "keep_jobs_seconds": "keep_runs",
-    "log_level_logfile": "log_level",
-}
-"""Options of Salt's master whose meaning has another name here."""

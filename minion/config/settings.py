@@ -15,7 +15,6 @@ from minion.config.files import BadMinionSettings, parse_file, read_files
 from minion.config.groups import DEFAULT_OPTIONS, MinionOptions
 from minion.config.names import is_minion_id
 from options.document import Fault, Option
-from options.near_names import did_you_mean
 
 COMMAND_LINE = "command line"
 """Where an option comes from that is in no file."""
@@ -156,8 +155,16 @@ def _unknown(options: Mapping[str, Option]) -> tuple[str, ...]:
         return ()
     from minion.config.rules import KNOWN, is_known
 
-    strange = {name: option.place for name, option in options.items() if not is_known(name)}
-    return tuple(
-        f"{place}: unknown option {name}; {did_you_mean(name, KNOWN) or 'it stays readable by config.get'}"
-        for name, place in strange.items()
-    )
+    strange = {name: option for name, option in options.items() if not is_known(name)}
+    if not strange:
+        return ()
+    from minion.config.salt_options import asks_for_nothing, said_of, salt_option
+
+    warnings = []
+    for name, option in strange.items():
+        known_of_salt = salt_option(name)
+        if known_of_salt is not None and known_of_salt.lacking and asks_for_nothing(name, option.value):
+            continue
+        what = name if known_of_salt is not None else f"unknown option {name}"
+        warnings.append(f"{option.place}: {what}: {said_of(name, KNOWN) or 'it stays readable by config.get'}")
+    return tuple(warnings)

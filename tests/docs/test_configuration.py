@@ -12,6 +12,7 @@ from gitfs.config.remotes import _WITHOUT_EFFECT, file_remotes, pillar_remotes
 from gitfs.errors import BadRemoteSettings
 from minion.config import rules as rules_of_minion
 from minion.config import settings as of_minion
+from tools.docs import salt_options_table
 
 PAGE = "docs/configuration.md"
 LANGUAGE = {*of_controller.LANGUAGE, *of_controller.RENDERERS}
@@ -63,11 +64,6 @@ def test_options_of_a_remote(pages, rows):
             assert value_of(default) == shown(found), option
 
 
-def test_other_names_of_salts_options(pages, rows):
-    table = rows(pages[PAGE].section("Options of Salt's master with another name here"))
-    assert {row[0].strip("`"): row[1].strip("`") for row in table} == of_controller.SALT_NAMES
-
-
 def test_options_of_the_minion(pages, rows):
     documented = defaults(rows(pages[PAGE].section("Options of the minion")))
     assert set(documented) == {*rules_of_minion.RULES, *rules_of_minion.ALIASES}
@@ -81,15 +77,9 @@ def test_options_that_are_passed_on(pages, coded):
     assert named >= PASSED_ON
 
 
-def test_options_that_are_not_read_are_not_read(pages, rows, coded):
-    known = {
-        "master": {*of_controller.OWN, *LANGUAGE, *TREES, *of_controller.SALT_NAMES},
-        "minion": {*rules_of_minion.RULES, *rules_of_minion.KNOWN},
-    }
-    found = {row[0]: set(coded(row[1])) for row in rows(pages[PAGE].section("Salt's options that are not read yet"))}
-    assert set(found) == set(known)
-    for what, options in found.items():
-        assert not options & known[what], what
+def test_options_of_salt_that_are_none_here(pages):
+    text = (Path(__file__).parents[2] / PAGE).read_text()
+    assert salt_options_table.with_table(text) == text, "run: python -m tools.docs.salt_options_table"
 
 
 def test_options_of_remotes_without_effect(pages, coded):

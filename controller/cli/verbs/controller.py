@@ -25,6 +25,8 @@ from controller.config.settings import LOG_LEVELS, nearest_level
 def controller_command(log_level: str | None, check: bool, config_dir: Path) -> int:
     """Run the controller until it is told to stop (Ctrl-C, SIGTERM)."""
     settings = settings_of(config_dir, whole=True)
+    for note in settings.notes:
+        click.echo(f"saltern: {note}", err=True)
     if nothing := missing_configuration(config_dir):
         if check or not config_dir.is_dir():
             raise Failure(nothing, USAGE, hint="docs/configuration.md names the options; gitfs_remotes is the first")

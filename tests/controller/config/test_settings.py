@@ -87,7 +87,8 @@ def test_all_faults_come_at_once_each_with_its_line(write):
         "controller:5: there is no option 'log_levl'; did you mean log_level?",
         "controller:6: root_dir must be an absolute path, not 'here'",
         "controller.d/a.conf:1: run_timeout must be a number of seconds above 0, not -1",
-        "controller.d/a.conf:2: there is no option 'open_mode'; Saltern calls it auto_accept",
+        "controller.d/a.conf:2: open_mode: it is not built here: keys are never taken in place of others "
+        "without a person; auto_accept accepts new ones; remove it",
     ]
 
 
