@@ -20,6 +20,7 @@ from controller.sessions.sessions import KeyRegistry, Sessions
 from controller.store import KeyConflict, KeyRecord, KeyStatus, KeyUnknown, Store
 from reactors import tags
 from reactors.bus import Bus
+from wire.messages import KeyState
 from wire.server.server import Server
 
 PAGE = 500
@@ -105,7 +106,10 @@ class KeyChanges:
 
     def _tell(self, records: Sequence[KeyRecord], act: str, user: str) -> None:
         for record in records:
-            if act != "accepted":
+            if act == "accepted":
+                # A minion that waits keeps its connection: it says Hello now, and not when it would ask again.
+                self.server.send(record.public_key, KeyState(state="accepted"))
+            else:
                 self.sessions.lost(record.public_key)
                 self.server.disconnect(record.public_key)
             self.builds.fleet_changed(self.bus.publish(*tags.key(record.id, act, record.fingerprint, user)).id)
