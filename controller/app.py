@@ -113,7 +113,8 @@ async def controller(
         parts.metrics.watch_strangers(parts.server.stranger_connections, parts.server.stranger_bytes)
         parts.runners.end_lost()
         parts.reactor.actions.jobs.state_calls.end_unsent()
-        await stack.enter_async_context(serve(parts.service, settings, parts.metrics, parts.pull_requests.hint))
+        api = serve(parts.service, parts.access, settings, parts.metrics, parts.pull_requests.hint)
+        await stack.enter_async_context(api)
         await stack.enter_async_context(changes)
         stack.push_async_callback(parts.event_log.flush)  # what the others say while they end is kept, too
         tasks = _start_tasks(parts)

@@ -1,19 +1,24 @@
 """The API of people who may use this controller: everything that the command line does, on a unix socket.
 
-Who can open the socket may do everything; the permissions of its file are the authorisation. Questions go to the
-`ControllerApi` unchanged.
+Who may do what is asked of `access` for each request (`permissions`); without rules, root and the controller's own user
+alone can open the socket. Questions go to the `ControllerApi` unchanged.
 """
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias, TypeVar, cast
+from collections.abc import Sequence
 
-import msgspec
-from litestar import Litestar, Request, Response, get, post
+from litestar import Litestar, Response, get, post
 from litestar.datastructures import State
 from litestar.response import Stream
+from msgspec import structs
 
+from controller.access.access import Access
+from controller.access.decision import FunctionCall
+from controller.api import access as access_routes
 from controller.api import encoding, event_stream
+from controller.api.asked import AdminRequest, access_of, body_of, principal_of, query_of, service_of, user_of
+from controller.api.permissions import guard
 from controller.config.limits import ApiLimits
 from controller.schema.controller_api import ControllerApi
 from controller.schema.errors import ServiceError
@@ -41,11 +46,8 @@ from controller.schema.schedules import ScheduleRunQuestion, ScheduleSwitchQuest
 from controller.schema.targets import TargetExpression
 from options.limits import CountRefusal
 
-AdminRequest: TypeAlias = Request[Any, Any, State]
-_Query = TypeVar("_Query", bound=msgspec.Struct)
 
-
-def admin_app(service: ControllerApi, limits: ApiLimits, on_refusal: CountRefusal) -> Litestar:
+def admin_app(service: ControllerApi, access: Access, limits: ApiLimits, on_refusal: CountRefusal) -> Litestar:
     """The application for the socket."""
     return Litestar(
         route_handlers=[
@@ -80,8 +82,10 @@ def admin_app(service: ControllerApi, limits: ApiLimits, on_refusal: CountRefusa
             run_scheduled,
             switch_schedule,
             events,
+            *access_routes.ROUTES,
         ],
-        state=State({"service": service}, deep_copy=False),
+        guards=[guard],
+        state=State({"service": service, "access": access}, deep_copy=False),
         exception_handlers=encoding.exception_handlers(on_refusal),
         openapi_config=None,
         logging_config=None,
@@ -98,7 +102,7 @@ async def health() -> str:
 @get("/status")
 async def status(request: AdminRequest) -> Response[bytes]:
     """`saltern status`."""
-    service, query = _service(request), _query(request, StatusQuery)
+    service, query = service_of(request), query_of(request, StatusQuery)
     target = None if query.expression is None else TargetExpression(kind=query.kind, expression=query.expression)
     view = StatusView(
         minions=tuple(service.status(target)),
@@ -112,16 +116,16 @@ async def status(request: AdminRequest) -> Response[bytes]:
 @get("/remotes")
 async def remotes(request: AdminRequest) -> Response[bytes]:
     """`saltern remote list`."""
-    return encoding.answer(_service(request).remotes())
+    return encoding.answer(service_of(request).remotes())
 
 
 @post("/remotes/fetch", status_code=202)
 async def fetch_remotes(request: AdminRequest) -> Response[bytes]:
     """`saltern remote fetch`."""
-    data, service = await _body(request, RemotesQuestion), _service(request)
+    data, service = await body_of(request, RemotesQuestion), service_of(request)
     count = 0
     for name in data.names or (None,):
-        found = await service.hook(name, user=_user(request))
+        found = await service.hook(name, user=user_of(request))
         if name is not None and not found:
             raise ServiceError("not-found", f"no remote {name!r}", hint="`saltern remote list` shows all remotes")
         count += found
@@ -131,199 +135,212 @@ async def fetch_remotes(request: AdminRequest) -> Response[bytes]:
 @get("/keys")
 async def keys(request: AdminRequest) -> Response[bytes]:
     """`saltern key list`."""
-    return encoding.answer(await _service(request).keys())
+    return encoding.answer(await service_of(request).keys())
 
 
 @get("/keys/refused")
 async def key_refusals(request: AdminRequest) -> Response[bytes]:
     """Why a key may be missing in `saltern key list`."""
-    return encoding.answer(_service(request).key_refusals())
+    return encoding.answer(service_of(request).key_refusals())
 
 
 @get("/keys/controller")
 async def controller_key(request: AdminRequest) -> Response[bytes]:
     """`saltern key controller`."""
-    return encoding.answer(_service(request).controller_key())
+    return encoding.answer(service_of(request).controller_key())
 
 
 @post("/keys/accept", status_code=200)
 async def accept(request: AdminRequest) -> Response[bytes]:
     """`saltern key accept`."""
-    data = await _body(request, KeysQuestion)
-    return encoding.answer(await _service(request).accept(data.names, user=_user(request)))
+    data = await body_of(request, KeysQuestion)
+    return encoding.answer(await service_of(request).accept(data.names, user=user_of(request)))
 
 
 @post("/keys/reject", status_code=200)
 async def reject(request: AdminRequest) -> Response[bytes]:
     """`saltern key reject`."""
-    data = await _body(request, KeysQuestion)
-    return encoding.answer(await _service(request).reject(data.names, user=_user(request)))
+    data = await body_of(request, KeysQuestion)
+    return encoding.answer(await service_of(request).reject(data.names, user=user_of(request)))
 
 
 @post("/keys/delete", status_code=200)
 async def delete(request: AdminRequest) -> Response[bytes]:
     """`saltern key delete`."""
-    data = await _body(request, KeysQuestion)
-    return encoding.answer(await _service(request).delete(data.names, user=_user(request)))
+    data = await body_of(request, KeysQuestion)
+    return encoding.answer(await service_of(request).delete(data.names, user=user_of(request)))
 
 
 @get("/diff")
 async def diff(request: AdminRequest) -> Response[bytes]:
     """`saltern diff`."""
-    return encoding.answer(await _service(request).diff(_query(request, DiffQuery).minion))
+    return encoding.answer(await service_of(request).diff(query_of(request, DiffQuery).minion))
 
 
 @get("/history")
 async def history(request: AdminRequest) -> Response[bytes]:
     """`saltern history`."""
-    query = _query(request, HistoryQuery)
-    return encoding.answer(_service(request).history(query.minion, query.limit))
+    query = query_of(request, HistoryQuery)
+    return encoding.answer(service_of(request).history(query.minion, query.limit))
 
 
 @get("/compile")
 async def compile_detail(request: AdminRequest) -> Response[bytes]:
     """`saltern show`, of a minion."""
-    return encoding.answer(_service(request).compile_detail(_query(request, CompileQuery).minion))
+    return encoding.answer(service_of(request).compile_detail(query_of(request, CompileQuery).minion))
 
 
 @get("/reactions")
 async def reactions(request: AdminRequest) -> Response[bytes]:
     """`saltern reactions list`."""
-    query = _query(request, ReactionsQuery)
-    return encoding.answer(tuple(await _service(request).reactions(min(max(query.limit, 1), 10_000))))
+    query = query_of(request, ReactionsQuery)
+    return encoding.answer(tuple(await service_of(request).reactions(min(max(query.limit, 1), 10_000))))
 
 
 @get("/reaction")
 async def reaction(request: AdminRequest) -> Response[bytes]:
     """`saltern reactions show`."""
-    return encoding.answer(await _service(request).reaction(_query(request, ReactionQuery).id))
+    return encoding.answer(await service_of(request).reaction(query_of(request, ReactionQuery).id))
 
 
 @get("/orchestrations")
 async def orchestrations(request: AdminRequest) -> Response[bytes]:
     """`saltern orchestrations list`."""
-    query = _query(request, OrchestrationsQuery)
-    return encoding.answer(tuple(await _service(request).orchestrations(min(max(query.limit, 1), 200))))
+    query = query_of(request, OrchestrationsQuery)
+    return encoding.answer(tuple(await service_of(request).orchestrations(min(max(query.limit, 1), 200))))
 
 
 @get("/orchestration")
 async def orchestration(request: AdminRequest) -> Response[bytes]:
     """`saltern orchestrations show`."""
-    return encoding.answer(await _service(request).orchestration(_query(request, OrchestrationQuery).jid))
+    return encoding.answer(await service_of(request).orchestration(query_of(request, OrchestrationQuery).jid))
 
 
 @get("/schedule")
 async def schedule(request: AdminRequest) -> Response[bytes]:
     """`saltern schedule list`."""
-    return encoding.answer(await _service(request).schedule())
+    return encoding.answer(await service_of(request).schedule())
 
 
 @post("/schedule/run", status_code=200)
 async def run_scheduled(request: AdminRequest) -> Response[bytes]:
     """`saltern schedule run`."""
-    data = await _body(request, ScheduleRunQuestion)
-    return encoding.answer(await _service(request).run_scheduled(data.job, force=data.force, user=_user(request)))
+    data = await body_of(request, ScheduleRunQuestion)
+    return encoding.answer(await service_of(request).run_scheduled(data.job, force=data.force, user=user_of(request)))
 
 
 @post("/schedule/switch", status_code=200)
 async def switch_schedule(request: AdminRequest) -> Response[bytes]:
     """`saltern schedule enable` and `disable`."""
-    data = await _body(request, ScheduleSwitchQuestion)
-    return encoding.answer(await _service(request).switch_schedule(data.job, data.enabled, user=_user(request)))
+    data = await body_of(request, ScheduleSwitchQuestion)
+    return encoding.answer(await service_of(request).switch_schedule(data.job, data.enabled, user=user_of(request)))
 
 
 @get("/pulls")
 async def pulls(request: AdminRequest) -> Response[bytes]:
     """`saltern pulls`."""
-    return encoding.answer(tuple(_service(request).pulls()))
+    return encoding.answer(tuple(service_of(request).pulls()))
 
 
 @get("/run")
 async def run_detail(request: AdminRequest) -> Response[bytes]:
     """`saltern show`."""
-    return encoding.answer(_service(request).run_detail(_query(request, RunQuery).id))
+    return encoding.answer(service_of(request).run_detail(query_of(request, RunQuery).id))
 
 
 @get("/why")
 async def why(request: AdminRequest) -> Response[bytes]:
     """`saltern why`."""
-    return encoding.answer(await _service(request).why(_query(request, WhyQuery).minion))
+    return encoding.answer(await service_of(request).why(query_of(request, WhyQuery).minion))
 
 
 @post("/call", status_code=200)
 async def call(request: AdminRequest) -> Stream:
     """`saltern run`."""
-    data = await _body(request, CallQuestion)
-    return await encoding.stream(request, _service(request).call(data, user=_user(request)))
+    data = await body_of(request, CallQuestion)
+    calls = [FunctionCall(kind="minion", fun=data.fun, args=data.args, kwargs=data.kwargs)]
+    asked = data.target.expression
+    if not principal_of(request).everything:
+        # Exactly those that the rules are asked about: whom a target means may be another a moment later.
+        minions = service_of(request).select(data.target)
+        data = structs.replace(data, target=TargetExpression(kind="list", expression=",".join(minions)))
+        _require_calls(request, calls, minions, data, asked)
+        _require_own_returners(request, data)
+    else:
+        _require_calls(request, calls, (), data, asked)
+    return await encoding.stream(request, service_of(request).call(data, user=user_of(request)))
 
 
 @post("/sync", status_code=200)
 async def sync(request: AdminRequest) -> Stream:
     """`saltern sync`."""
-    data = await _body(request, SyncQuestion)
-    return await encoding.stream(request, _service(request).sync(data, user=_user(request)))
+    data = await body_of(request, SyncQuestion)
+    return await encoding.stream(request, service_of(request).sync(data, user=user_of(request)))
 
 
 @post("/runner", status_code=200)
 async def runner(request: AdminRequest) -> Stream:
     """`saltern runner` and `saltern wheel`."""
-    data = await _body(request, RunnerQuestion)
-    return await encoding.stream(request, _service(request).runner(data, user=_user(request)))
+    data = await body_of(request, RunnerQuestion)
+    calls = [FunctionCall(kind=data.kind, fun=data.fun, args=data.args, kwargs=data.kwargs)]
+    _require_calls(request, calls, (), data, "")
+    return await encoding.stream(request, service_of(request).runner(data, user=user_of(request)))
 
 
 @post("/pause", status_code=200)
 async def pause(request: AdminRequest) -> Response[bytes]:
     """`saltern pause`."""
-    data = await _body(request, TargetQuestion)
-    return encoding.answer(await _service(request).pause(data.target, user=_user(request)))
+    data = await body_of(request, TargetQuestion)
+    return encoding.answer(await service_of(request).pause(data.target, user=user_of(request)))
 
 
 @post("/resume", status_code=200)
 async def resume(request: AdminRequest) -> Response[bytes]:
     """`saltern resume`."""
-    data = await _body(request, TargetQuestion)
-    return encoding.answer(await _service(request).resume(data.target, user=_user(request)))
+    data = await body_of(request, TargetQuestion)
+    return encoding.answer(await service_of(request).resume(data.target, user=user_of(request)))
 
 
 @post("/unapply", status_code=200)
 async def unapply(request: AdminRequest) -> Response[bytes]:
     """`saltern unapply`."""
-    data = await _body(request, UnapplyQuestion)
-    return encoding.answer(await _service(request).unapply(data.pull, data.target, user=_user(request)))
+    data = await body_of(request, UnapplyQuestion)
+    return encoding.answer(await service_of(request).unapply(data.pull, data.target, user=user_of(request)))
 
 
 @post("/preview", status_code=200)
 async def preview(request: AdminRequest) -> Stream:
     """`saltern preview`."""
-    data = await _body(request, PreviewQuestion)
-    events = _service(request).preview(data, user=_user(request))
+    data = await body_of(request, PreviewQuestion)
+    events = service_of(request).preview(data, user=user_of(request))
     return await encoding.stream(request, events)
 
 
 @get("/events")
 async def events(request: AdminRequest) -> Stream:
     """`saltern events`: JSON lines, or Server-Sent Events where those are accepted."""
-    pieces = _service(request).events(event_stream.query_of(request))
+    pieces = service_of(request).events(event_stream.query_of(request))
     if "text/event-stream" in request.headers.get("accept", ""):
         return event_stream.answer(pieces)
     return await encoding.open_stream(pieces)
 
 
-def _service(request: AdminRequest) -> ControllerApi:
-    return cast(ControllerApi, request.app.state.service)
+def _require_calls(
+    request: AdminRequest,
+    calls: Sequence[FunctionCall],
+    minions: Sequence[str],
+    asked: CallQuestion | RunnerQuestion,
+    target: str,
+) -> None:
+    """ServiceError unless who asks may call these functions there."""
+    names = ",".join(each.fun for each in calls)
+    detail = {"target": target, "args": asked.args, "kwargs": asked.kwargs}
+    action = f"call {'' if calls[0].kind == 'minion' else calls[0].kind + ' '}{names}"[:200]
+    access_of(request).require_calls(principal_of(request), calls, minions, action, detail)
 
 
-def _user(request: AdminRequest) -> str:
-    """The name of the user who asks; see `controller.api.peer_user`."""
-    return str(request.scope["state"].get("user", ""))
-
-
-def _query(request: AdminRequest, of: type[_Query]) -> _Query:
-    return encoding.query_of(request.query_params, of)
-
-
-async def _body(request: AdminRequest, of: type[_Query]) -> _Query:
-    try:
-        return msgspec.json.decode(await request.body(), type=of)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-        raise ServiceError("bad-request", str(error)) from None
+def _require_own_returners(request: AdminRequest, asked: CallQuestion) -> None:
+    """Options of a returner say where what minions return is sent: rules for functions do not cover them."""
+    if asked.ret or asked.ret_config or asked.ret_kwargs:
+        detail = {"ret": asked.ret, "ret_config": asked.ret_config, "ret_kwargs": sorted(asked.ret_kwargs)}
+        access_of(request).require(principal_of(request), "admin", "name returners", detail)

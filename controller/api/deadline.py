@@ -26,9 +26,9 @@ class DeadlineProtocol(H11Protocol):
     _deadline: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Take it, unless there are too many. Requests find the name of the peer's user as `user` in their state."""
+        """Take it, unless there are too many. Requests find the peer's user as `peer` in their state."""
         super().connection_made(transport)
-        self.app_state = {**self.app_state, "user": peer_user(transport.get_extra_info("socket"))}
+        self.app_state = {**self.app_state, "peer": peer_user(transport.get_extra_info("socket"))}
         if len(self.connections) > self.max_connections:
             self.on_refusal("connections")
             transport.abort()

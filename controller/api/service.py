@@ -128,6 +128,10 @@ class ControllerService:
         """See `ControllerApi`."""
         return self.state.minions(None if target is None else self.minions.targets.select(target))
 
+    def select(self, target: TargetExpression) -> Sequence[str]:
+        """See `ControllerApi`."""
+        return self.minions.targets.select(target)
+
     def returners(self) -> Sequence[ReturnerStatus]:
         """See `ControllerApi`."""
         return self.telemetry.returners.statuses

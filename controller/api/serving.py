@@ -15,6 +15,7 @@ from pathlib import Path
 import uvicorn
 from litestar import Litestar
 
+from controller.access.access import Access
 from controller.api.admin import admin_app
 from controller.api.deadline import DeadlineProtocol, deadline_protocol
 from controller.api.public import HintPull, public_app
@@ -41,14 +42,18 @@ class Listening:
 
 @contextlib.asynccontextmanager
 async def serve(
-    service: ControllerApi, settings: ControllerSettings, metrics: Metrics, hint_pull: HintPull
+    service: ControllerApi,
+    access: Access,
+    settings: ControllerSettings,
+    metrics: Metrics,
+    hint_pull: HintPull,
 ) -> AsyncIterator[Listening]:
     """Serve both APIs while the body runs. CannotListen when a socket is taken or not permitted."""
     async with contextlib.AsyncExitStack() as stack:
-        admin = stack.enter_context(_unix_socket(settings.socket))
+        admin = stack.enter_context(_unix_socket(settings.socket, shared=settings.access.shared))
         limits, refused = settings.limits.api, partial(metrics.limit_refused, "api")
         protocol = deadline_protocol(limits.connections, limits.request_seconds, refused)
-        await stack.enter_async_context(_serving(admin_app(service, limits, refused), admin, protocol))
+        await stack.enter_async_context(_serving(admin_app(service, access, limits, refused), admin, protocol))
         http = None
         if settings.http_port:
             public = stack.enter_context(_tcp_socket(settings.http_host, settings.http_port))
@@ -106,13 +111,17 @@ async def _serving(app: Litestar, bound: socket.socket, protocol: type[DeadlineP
 
 
 @contextlib.contextmanager
-def _unix_socket(path: Path) -> Iterator[socket.socket]:
+def _unix_socket(path: Path, *, shared: bool) -> Iterator[socket.socket]:
+    """The socket; `shared`: whether other users reach it, whose requests are decided one by one."""
     bound = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     with contextlib.closing(bound):
         try:
             path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             _free_place(path)
             _bind_privately(bound, path)
+            if shared:
+                path.parent.chmod(stat.S_IMODE(path.parent.stat().st_mode) | 0o011)
+                path.chmod(0o666)
         except OSError as error:
             raise CannotListen(f"{path}: {error.strerror or error}; set sock_dir to a folder of this user") from error
         try:

@@ -15,8 +15,9 @@ from typing import Any, TypeVar
 import httpx
 import msgspec
 
-from controller.cli.configuration import settings_of
+from controller.cli.configuration import socket_of
 from controller.cli.failure import COMPILE, FAILED, NO_TARGET, UNREACHABLE, USAGE, Failure
+from controller.cli.token_file import shown_token
 from controller.schema.errors import ErrorKind, ErrorView
 from controller.schema.streams import StreamItem
 
@@ -27,15 +28,24 @@ _CODES: dict[ErrorKind, int] = {"no-target": NO_TARGET, "compile": COMPILE, "bad
 
 
 class Client:
-    """A connection to the controller of a configuration folder."""
+    """A connection to the controller of a configuration folder.
 
-    def __init__(self, config_dir: Path) -> None:
-        self._socket = settings_of(config_dir).socket
+    Args:
+        config_dir: the folder.
+        token: that is shown; empty: none, None: the one that the user has.
+    """
+
+    def __init__(self, config_dir: Path, token: str | None = None) -> None:
+        self._socket = socket_of(config_dir)
         self._config_dir = config_dir
         transport = httpx.HTTPTransport(uds=str(self._socket), verify=False)
         # Answers come when they come: a run may last for hours, and the controller keeps its own time.
         timeout = httpx.Timeout(None, connect=10.0)
-        self._http = httpx.Client(transport=transport, base_url="http://controller", timeout=timeout, trust_env=False)
+        shown = shown_token() if token is None else token
+        headers = {"authorization": f"Bearer {shown}"} if shown else {}
+        self._http = httpx.Client(
+            transport=transport, base_url="http://controller", timeout=timeout, trust_env=False, headers=headers
+        )
         self._streamed: httpx.Response | None = None
 
     def __enter__(self) -> Client:
@@ -107,7 +117,7 @@ class Client:
                 probe.connect(str(self._socket))
                 return
             except PermissionError:
-                hint = "its socket is for the controller's own user; use that user, or sudo"
+                hint = "its socket is for the controller's own user: use that user, or sudo, or publisher_acl there"
             except ConnectionRefusedError:
                 hint = f"its socket is there, but nobody listens; {start}"
             except OSError:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from controller.access.access import Access
 from controller.api.service import ControllerService, MinionActions
 from controller.compilation.build_reconciler import BuildReconciler
 from controller.compilation.compile_pool import CompilePool
 from controller.compilation.source_reconciler import SourceReconciler
+from controller.composition.access import compose_access
 from controller.composition.api import ServedParts, compose_actions, compose_key_changes, compose_service
 from controller.composition.compilation import compose_compilation
 from controller.composition.messages import compose_handlers, compose_wire
@@ -52,6 +54,7 @@ class Parts:
     returners: Returners
     schedule: ControllerSchedule
     engines: Engines
+    access: Access
 
 
 def compose(resources: Resources) -> Parts:
@@ -95,6 +98,7 @@ def compose(resources: Resources) -> Parts:
         reactor=compose_reactor(shared, compilation, actions.jobs, runners, reconciler, returners),
         engines=engines,
         schedule=schedule,
+        access=compose_access(shared),
     )
 
 

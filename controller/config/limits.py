@@ -53,6 +53,26 @@ class ApiLimits:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class AccessLimits:
+    """Users of the machine who ask for what they may not, and holders of tokens."""
+
+    audit_rows: LimitCount = 1_000_000
+    """Decisions that the audit log keeps; of more, the oldest are forgotten."""
+    refusals_per_minute: LimitCount = 60
+    """Refusals of one user that the audit log keeps in a minute; more are counted alone."""
+    logins_per_minute: LimitCount = 10
+    """Passwords that one user of the machine may try in a minute, and that may be tried for one name."""
+    logins_at_once: LimitCount = 4
+    """Passwords that PAM is asked about at the same time; more wait."""
+    login_seconds: LimitSeconds = 15.0
+    """Seconds that PAM may take for one."""
+    tokens: LimitCount = 100
+    """Tokens of one user that are good at the same time."""
+    token_seconds: LimitSeconds = 10 * 365 * 86400.0
+    """Seconds that a token may live for which an administrator says how long."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PreviewLimits:
     """Branches that nobody has approved, which somebody wants to see the effect of."""
 
@@ -268,6 +288,7 @@ class BorderLimits:
 
     webhook: WebhookLimits = field(default_factory=WebhookLimits)
     api: ApiLimits = field(default_factory=ApiLimits)
+    access: AccessLimits = field(default_factory=AccessLimits)
     preview: PreviewLimits = field(default_factory=PreviewLimits)
     pull_request: PullRequestLimits = field(default_factory=PullRequestLimits)
     report: ReportLimits = field(default_factory=ReportLimits)

@@ -14,6 +14,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, TypeAlias
 
+from controller.config.access import OPTIONS as ACCESS_OPTIONS
+from controller.config.access import AccessSettings, read_access
 from controller.config.engines import EngineSettings, lacking_engines, read_engines
 from controller.config.files import read_files
 from controller.config.forges import read_forges, unknown_remotes
@@ -177,6 +179,8 @@ class ControllerSettings:
     schedule: ControllerJobs = field(default_factory=ControllerJobs)
     engines: tuple[EngineSettings, ...] = ()
     """Programs of the administrator that go on beside it."""
+    access: AccessSettings = field(default_factory=AccessSettings)
+    """Who may have what done, beside root and the user of the controller."""
     returners: ReturnerSettings = field(default_factory=ReturnerSettings)
     """Where events and jobs are kept outside."""
     places: Mapping[str, str] = field(default_factory=dict, repr=False)
@@ -229,6 +233,7 @@ def _settings(options: Mapping[str, Option], faults: list[Fault], config_dir: Pa
         returners=read_returners(options, faults),
         schedule=read_controller_jobs(options.get("schedule"), faults),
         engines=read_engines(options.get("engines"), faults),
+        access=read_access(options, faults),
         places={name: option.place for name, option in options.items()},
         notes=_notes(options),
         **_located(dict(own)),
@@ -414,6 +419,7 @@ _NOT_OPTIONS = frozenset(
         "rules",
         "schedule",
         "engines",
+        "access",
         "places",
         "notes",
         "opts",
@@ -445,6 +451,7 @@ KNOWN = frozenset(
         "rules",
         "schedule",
         "engines",
+        *ACCESS_OPTIONS,
         *RETURNER_OPTIONS,
         *OWN,
         *LANGUAGE,

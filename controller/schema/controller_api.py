@@ -35,6 +35,9 @@ class ControllerApi(Protocol):
     def status(self, target: TargetExpression | None) -> Sequence[MinionStatus]:
         """All minions that the target names (None: all), sorted by id."""
 
+    def select(self, target: TargetExpression) -> Sequence[str]:
+        """Ids of the accepted minions that a target names."""
+
     def returners(self) -> Sequence[ReturnerStatus]:
         """Returners that ever got something, and how they are doing."""
 

@@ -22,7 +22,7 @@ from sqlalchemy import (
     text,
 )
 
-HEAD = "0010"
+HEAD = "0011"
 """The newest migration."""
 
 metadata = MetaData(
@@ -289,6 +289,39 @@ orchestration_steps = Table(
     UniqueConstraint("jid", "key"),
 )
 """Their steps that were begun: whom each asked, and what came of it."""
+
+access_tokens = Table(
+    "access_tokens",
+    metadata,
+    Column("seq", Integer, primary_key=True, autoincrement=True),
+    Column("id", String(32), nullable=False, unique=True),
+    Column("digest", LargeBinary, nullable=False, unique=True),
+    Column("user", Text, nullable=False),
+    Column("groups", LargeBinary, nullable=False),
+    Column("method", String(32), nullable=False),
+    Column("created", Float, nullable=False),
+    Column("expires", Float, nullable=False),
+    Column("created_by", Text, nullable=False),
+    Column("note", Text, nullable=False),
+)
+"""Digests of the tokens by which people show who they are."""
+
+audit_log = Table(
+    "audit_log",
+    metadata,
+    Column("seq", Integer, primary_key=True, autoincrement=True),
+    Column("time", Float, nullable=False),
+    Column("user", Text, nullable=False),
+    Column("method", String(32), nullable=False),
+    Column("token", String(32), nullable=False),
+    Column("action", Text, nullable=False),
+    Column("detail", Text, nullable=False),
+    Column("allowed", Boolean, nullable=False),
+    Column("why", Text, nullable=False),
+    Column("digest", LargeBinary, nullable=False),
+    sqlite_autoincrement=True,
+)
+"""What was decided about requests of people; each row has a digest of itself and the one before it."""
 
 version = Table("alembic_version", MetaData(), Column("version_num", String(32), primary_key=True))
 """Alembic's own table, read here so that Alembic need not be loaded."""

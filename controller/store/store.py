@@ -9,6 +9,8 @@ from __future__ import annotations
 from contextlib import AbstractContextManager
 from types import TracebackType
 
+from controller.store.access.audit import AuditLog
+from controller.store.access.tokens import AccessTokens
 from controller.store.applied import Applied
 from controller.store.database import Database
 from controller.store.desired import DesiredTable
@@ -57,6 +59,8 @@ class Store:
         self.queues = Queues(database)
         self.orchestrations = Orchestrations(database)
         self.pull_requests = PullRequestTable(database)
+        self.access_tokens = AccessTokens(database)
+        self.audit_log = AuditLog(database)
 
     def close(self) -> None:
         """Close the database."""

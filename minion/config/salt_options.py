@@ -183,8 +183,7 @@ NEEDLESS: tuple[tuple[str, str], ...] = (
 LACKING: tuple[tuple[str, str], ...] = (
     (
         "who may do what is decided by the permissions of the controller's socket (docs/security.md)",
-        """publisher_acl publisher_acl_blacklist client_acl_verify sudo_acl external_auth eauth_tokens token_expire
-        token_expire_user_override keep_acl_in_token permissive_acl""",
+        """client_acl_verify sudo_acl eauth_tokens token_expire_user_override keep_acl_in_token""",
     ),
     ("minions cannot publish to minions, nor call runners", "peer peer_run"),
     ("keys are never taken in place of others without a person; auto_accept accepts new ones", "open_mode"),
@@ -264,7 +263,6 @@ _DEFAULTS: Mapping[str, tuple[Any, ...]] = {
     "master_type": ("str",),
     "gpg_decrypt_must_succeed": (True,),
     "eauth_tokens": ("localfs",),
-    "token_expire": (43200,),
     "netapi_enable_clients": ([],),
     "file_recv_max_size": (100,),
     "http_request_timeout": (3600,),

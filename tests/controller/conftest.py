@@ -22,6 +22,7 @@ import pytest
 from controller.api.serving import Listening, serve
 from controller.cli.main import run as run_cli
 from controller.compilation.sources import open_source
+from controller.composition.access import make_access
 from controller.composition.controller import Parts, compose
 from controller.composition.shared import Resources
 from controller.config.settings import ControllerSettings, load_settings
@@ -91,6 +92,13 @@ class Desk:
         if not found:
             raise ServiceError("no-target", f"no minion matches {target.expression!r}", hint="see: saltern key list")
         return found
+
+    def select(self, target: TargetExpression) -> Sequence[str]:
+        return self._match(target)
+
+    def select_compound(self, expression: str) -> frozenset[str]:
+        """As rules of access have it: globs here."""
+        return frozenset(fnmatch.filter(self.minions, expression))
 
     def status(self, target: TargetExpression | None) -> Sequence[MinionStatus]:
         """One of them does not compile."""
@@ -398,12 +406,17 @@ class Served:
         self.hinted.append((project, number))
         return True
 
+    async def _serve(self, store: Store) -> None:
+        access = make_access(self.settings, store, self.metrics, time.time, self.desk.select_compound)
+        async with serve(self.desk, access, self.settings, self.metrics, self.hint_pull) as self.listening:
+            self._ready.set()
+            await self._stop.wait()
+
     async def _main(self) -> None:
         self._loop = asyncio.get_running_loop()
         try:
-            async with serve(self.desk, self.settings, self.metrics, self.hint_pull) as self.listening:
-                self._ready.set()
-                await self._stop.wait()
+            with Store(self.settings.store_url) as store:
+                await self._serve(store)
         except Exception as error:
             self.error = error
         finally:

@@ -5,15 +5,20 @@ import pwd
 import socket
 from types import SimpleNamespace
 
+from controller.access.principals import NOBODY
 from controller.api import peer_user
 
 
 def test_the_kernel_says_who_it_is():
     ours, theirs = socket.socketpair(socket.AF_UNIX)
     with ours, theirs:
-        assert peer_user.peer_user(ours) == pwd.getpwuid(os.geteuid()).pw_name
+        found = peer_user.peer_user(ours)
+        assert found.name == pwd.getpwuid(os.geteuid()).pw_name
+        assert found.everything
+        assert found.groups == {peer_user.group_name(gid) for gid in {os.getegid(), *os.getgroups()}}
     with socket.socket(socket.AF_INET) as other:
-        assert peer_user.peer_user(other) == peer_user.peer_user(None) == ""
+        assert peer_user.peer_user(other) == peer_user.peer_user(None) == NOBODY
+    assert not NOBODY.everything
 
 
 def test_names_are_asked_for_once_bounded_and_escaped(monkeypatch):

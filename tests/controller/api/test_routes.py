@@ -18,6 +18,7 @@ import pytest
 from litestar import Litestar
 from litestar.routes import HTTPRoute
 
+from controller.access.access import Access
 from controller.api.admin import admin_app
 from controller.api.public import public_app
 from controller.config.limits import ApiLimits, WebhookLimits
@@ -41,7 +42,7 @@ def table(app: Litestar) -> set[str]:
     return {one for one in found if not one.startswith("OPTIONS ")}
 
 
-ADMIN = table(admin_app(cast(ControllerApi, None), ApiLimits(), lambda _: None))
+ADMIN = table(admin_app(cast(ControllerApi, None), cast(Access, None), ApiLimits(), lambda _: None))
 
 
 def public(served: Any) -> httpx.Client:

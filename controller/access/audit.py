@@ -1,0 +1,72 @@
+"""Keeps what was decided: who asked for what, when, whether it was allowed, and why. Called by `access`."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+
+from controller.access.decision import Decision
+from controller.access.principals import Principal
+from controller.config.limits import AccessLimits
+from controller.store import Store
+from controller.store.access.audit import AuditRecord
+from options.limits import CountRefusal
+
+_MOST_DETAIL = 2000
+"""Characters of what was asked that are kept."""
+_MINUTE = 60.0
+_MOST_PEOPLE = 10_000
+
+
+@dataclass(slots=True, kw_only=True)
+class Audit:
+    """The audit log of a controller.
+
+    Args:
+        store: where it is kept.
+        clock: seconds since the epoch.
+        limits: how much is kept.
+        on_refusal: counts refusals that are not kept, as there are too many of them.
+    """
+
+    store: Store
+    clock: Callable[[], float]
+    limits: AccessLimits
+    on_refusal: CountRefusal
+    _refused: dict[str, deque[float]] = field(default_factory=dict)
+    """User -> when it was refused something last."""
+
+    def keep(self, principal: Principal, action: str, detail: Mapping[str, Any], decision: Decision) -> None:
+        """Add a decision. Raises StoreError: what cannot be kept is not done."""
+        now = self.clock()
+        if not decision.allowed and self._is_flood(principal.name, now):
+            self.on_refusal("refusals-per-minute")
+            return
+        text = msgspec.json.encode(detail, enc_hook=str).decode(errors="replace")
+        record = AuditRecord(
+            time=now,
+            user=principal.name,
+            method=principal.method,
+            token=principal.token,
+            action=action,
+            detail=text if len(text) <= _MOST_DETAIL else text[:_MOST_DETAIL] + "…",
+            allowed=decision.allowed,
+            why=decision.why,
+        )
+        self.store.audit_log.add(record, self.limits.audit_rows)
+
+    def _is_flood(self, name: str, now: float) -> bool:
+        """Whether somebody was refused so much in the last minute that the next one is counted alone."""
+        if len(self._refused) > _MOST_PEOPLE:
+            self._refused.clear()
+        last = self._refused.setdefault(name, deque())
+        while last and last[0] <= now - _MINUTE:
+            last.popleft()
+        if len(last) >= self.limits.refusals_per_minute:
+            return True
+        last.append(now)
+        return False

@@ -1,0 +1,190 @@
+"""Whether somebody may have something done. Pure: called by `access`, which keeps each decision.
+
+1. Root and the user of the controller may do everything.
+2. A user of `publisher_acl_blacklist` may do nothing, and nobody else may call a function of it.
+3. A role covers what the API does: to look (viewer), to have what git says applied (operator), everything (admin).
+4. Functions on minions, runners and wheels are covered by rules: `publisher_acl` for users of this machine,
+   `external_auth` for holders of a token. Each function of a call must be covered by one rule for all its minions.
+   What no rule covers is refused.
+
+Rules are found as in salt/utils/minions.py (`fill_auth_list`, `auth_check`, `spec_check`), with one difference: of
+several functions at once, Salt asks for a rule for one of them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+from controller.access.principals import Principal
+from controller.config.access import (
+    EVERYONE,
+    ROLES,
+    AccessEntry,
+    AccessRule,
+    AccessSettings,
+    ArgumentRule,
+    Role,
+    RuleKind,
+)
+from matching.linear_regex import PatternRefused
+from matching.matcher import Matcher
+
+SelectMinions: TypeAlias = Callable[[str], frozenset[str]]
+"""Compound target -> the accepted minions in it; none for a target that cannot be read."""
+
+_FUNCTION = re.compile(r"[A-Za-z_]\w*\.[A-Za-z_]\w*", re.ASCII)
+_ARGUMENT_CHARACTERS = 10_000
+"""Of an argument that a pattern is compared with; a longer one fits none."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FunctionCall:
+    """One function of a call."""
+
+    kind: RuleKind
+    fun: str
+    args: Sequence[Any] = ()
+    kwargs: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decision:
+    """Whether, and why."""
+
+    allowed: bool
+    why: str
+
+
+_EVERYTHING = Decision(allowed=True, why="root, or the user of the controller")
+
+
+def decide_role(principal: Principal, role: Role, settings: AccessSettings) -> Decision:
+    """Whether somebody has a role, or one that covers it."""
+    if principal.everything:
+        return _EVERYTHING
+    if _is_blacklisted(principal.name, settings.blacklist_users):
+        return Decision(allowed=False, why="the user is in publisher_acl_blacklist")
+    for held in ROLES[ROLES.index(role) :]:
+        if any(_is(principal, each) for each in settings.roles.get(held, ())):
+            return Decision(allowed=True, why=f"api_roles: {held}")
+    return Decision(allowed=False, why=f"nobody gave {principal.name or 'who asks'} the role {role} (api_roles)")
+
+
+def decide_calls(
+    principal: Principal,
+    calls: Sequence[FunctionCall],
+    minions: frozenset[str],
+    settings: AccessSettings,
+    select: SelectMinions,
+) -> Decision:
+    """Whether somebody may call all of these functions.
+
+    Args:
+        principal: who asks.
+        calls: the functions.
+        minions: on whom, for functions of minions.
+        settings: the rules.
+        select: finds the minions of a rule.
+    """
+    if principal.everything:
+        return _EVERYTHING
+    if decide_role(principal, "admin", settings).allowed:
+        return Decision(allowed=True, why="api_roles: admin")
+    if _is_blacklisted(principal.name, settings.blacklist_users):
+        return Decision(allowed=False, why="the user is in publisher_acl_blacklist")
+    rules, source = _rules_of(principal, settings)
+    for call in calls:
+        if not _FUNCTION.fullmatch(call.fun):
+            return Decision(allowed=False, why=f"{call.fun[:80]!r} is no name of a function")
+        if any(_is_named(pattern, call.fun) for pattern in settings.blacklist_modules):
+            return Decision(allowed=False, why=f"{call.fun} is in publisher_acl_blacklist")
+        if not any(_covers(rule, call, minions, select) for rule in rules):
+            return Decision(allowed=False, why=_uncovered(call, principal, source, rules))
+    return Decision(allowed=bool(calls), why=source)
+
+
+def _uncovered(call: FunctionCall, principal: Principal, source: str, rules: Sequence[AccessRule]) -> str:
+    what = call.fun if call.kind == "minion" else f"the {call.kind} {call.fun}"
+    if not rules:
+        return f"{source} says nothing about {principal.name or 'who asks'}"
+    return f"no rule of {source} lets {principal.name} call {what}" + (" there" if call.kind == "minion" else "")
+
+
+def _rules_of(principal: Principal, settings: AccessSettings) -> tuple[list[AccessRule], str]:
+    """All rules for somebody, and the option that they come from."""
+    of_socket = principal.method == "socket"
+    entries = settings.publisher_acl if of_socket else settings.external_auth.get(principal.method, ())
+    source = "publisher_acl" if of_socket else f"external_auth: {principal.method}"
+    found: list[AccessRule] = []
+    named = False
+    for entry in entries:
+        if entry.who == EVERYONE and not entry.group:
+            continue
+        if entry.group:
+            found += entry.rules if entry.who in principal.groups else ()
+        elif principal.name and _is_named(entry.who, principal.name):
+            named = True
+            found += entry.rules
+    if principal.name and (settings.permissive or not named):
+        found += _rules_of_everyone(entries)
+    return found, source
+
+
+def _rules_of_everyone(entries: Iterable[AccessEntry]) -> list[AccessRule]:
+    return [rule for entry in entries if entry.who == EVERYONE and not entry.group for rule in entry.rules]
+
+
+def _covers(rule: AccessRule, call: FunctionCall, minions: frozenset[str], select: SelectMinions) -> bool:
+    if rule.kind != call.kind:
+        return False
+    for each in rule.functions:
+        if _fits(each.pattern, call.fun) and (not each.arguments or any(_fit(one, call) for one in each.arguments)):
+            break
+    else:
+        return False
+    if call.kind != "minion" or not rule.target:
+        return True
+    return bool(minions) and minions <= select(rule.target)
+
+
+def _fit(rule: ArgumentRule, call: FunctionCall) -> bool:
+    if len(call.args) < len(rule.args) or not set(rule.kwargs) <= set(call.kwargs):
+        return False
+    pairs = [*zip(rule.args, call.args, strict=False), *((each, call.kwargs[key]) for key, each in rule.kwargs.items())]
+    return all(pattern is None or _fits(pattern, str(value)) for pattern, value in pairs)
+
+
+def _fits(pattern: str, text: str) -> bool:
+    """Whether a pattern is one of the whole text."""
+    if len(text) > _ARGUMENT_CHARACTERS:
+        return False
+    try:
+        return Matcher().matches(rf"(?:{pattern})\Z", text)
+    except (re.error, PatternRefused):
+        return False
+
+
+def _is_blacklisted(name: str, patterns: Iterable[str]) -> bool:
+    return any(_is_named(pattern, name) for pattern in patterns)
+
+
+def _is_named(pattern: str, name: str) -> bool:
+    """Salt's `expr_match`: a name, a glob or a regular expression for the whole."""
+    if pattern == name:
+        return True
+    try:
+        if Matcher().glob(pattern, name):
+            return True
+    except PatternRefused:
+        return False
+    return _fits(pattern, name)
+
+
+def _is(principal: Principal, who: str) -> bool:
+    """Whether an entry of `api_roles` means somebody: names stand for themselves there."""
+    if who.endswith("%"):
+        return who[:-1] in principal.groups
+    return bool(principal.name) and who == principal.name

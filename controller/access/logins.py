@@ -1,0 +1,86 @@
+"""From a password to a token. Called by the API on the loop."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import NoReturn
+
+from controller.access.audit import Audit
+from controller.access.decision import Decision
+from controller.access.pam import PamPasswords, PamTrouble, groups_of
+from controller.access.principals import Principal
+from controller.access.tokens import Tokens
+from controller.config.access import AccessSettings
+from controller.config.limits import AccessLimits
+from controller.schema.errors import ServiceError
+from controller.store.access.tokens import TokenRecord
+from options.limits import CountRefusal
+
+_MINUTE = 60.0
+_MOST_PEOPLE = 10_000
+
+
+@dataclass(slots=True, kw_only=True)
+class Logins:
+    """Passwords that are shown, and tokens that are given for them."""
+
+    settings: AccessSettings
+    passwords: PamPasswords
+    tokens: Tokens
+    audit: Audit
+    clock: Callable[[], float]
+    limits: AccessLimits
+    on_refusal: CountRefusal
+    _tries: dict[str, deque[float]] = field(default_factory=dict)
+    """Who asks, and whose password it is said to be -> when that was tried last."""
+
+    async def log_in(self, asker: Principal, method: str, user: str, password: str) -> tuple[str, TokenRecord]:
+        """A token for a right password.
+
+        Args:
+            asker: the user of the machine who asks.
+            method: of `external_auth`.
+            user: whose password it is.
+            password: what is shown.
+
+        Raises:
+            ServiceError: the method is not configured, the password is not right, or too many were tried.
+        """
+        action = f"log in as {user[:64]} ({method[:32]})"
+        if method not in self.settings.external_auth:
+            known = ", ".join(self.settings.external_auth) or "none"
+            refused = Decision(allowed=False, why=f"external_auth has no method {method[:32]!r} ({known})")
+            self._refuse(asker, action, refused, "who runs this controller can configure external_auth")
+        if self._is_flood(f"from {asker.name}") | self._is_flood(f"to {user}"):
+            self.on_refusal("logins-per-minute")
+            refused = Decision(allowed=False, why=f"{self.limits.logins_per_minute} passwords were tried in a minute")
+            self._refuse(asker, action, refused, "try again in a minute")
+        try:
+            right = await self.passwords.is_right(user, password)
+        except PamTrouble as error:
+            self._refuse(asker, action, Decision(allowed=False, why=str(error)), "see the log of the system")
+        if not right:
+            self._refuse(asker, action, Decision(allowed=False, why="the name or the password is wrong"), "")
+        groups = await asyncio.to_thread(groups_of, user)
+        found = self.tokens.give(user, groups, method, self.settings.token_expire, by=asker.name)
+        self.audit.keep(asker, action, {"token": found[1].id}, Decision(allowed=True, why="the password is right"))
+        return found
+
+    def _refuse(self, asker: Principal, action: str, decision: Decision, hint: str) -> NoReturn:
+        self.audit.keep(asker, action, {}, decision)
+        raise ServiceError("forbidden", f"{asker.name} may not {action}: {decision.why}", hint=hint)
+
+    def _is_flood(self, who: str) -> bool:
+        now = self.clock()
+        if len(self._tries) > _MOST_PEOPLE:
+            self._tries.clear()
+        last = self._tries.setdefault(who, deque())
+        while last and last[0] <= now - _MINUTE:
+            last.popleft()
+        if len(last) >= self.limits.logins_per_minute:
+            return True
+        last.append(now)
+        return False

@@ -1,0 +1,42 @@
+"""Asks PAM whether a password is right: `python -m controller.access.pam_check`, a process of its own.
+
+Modules of PAM are libraries of the system that may take long, leak or crash; here they take down nothing else. Reads
+JSON `{"service", "user", "password"}` from standard input; the exit code is 0 for yes, 1 for no, 2 for trouble, and the
+reason stands on standard output.
+"""
+
+from __future__ import annotations
+
+import sys
+
+import msgspec
+
+YES, NO, TROUBLE = 0, 1, 2
+
+
+class PamQuestion(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What is asked."""
+
+    service: str
+    user: str
+    password: str
+
+
+def main() -> int:
+    """Ask, and tell."""
+    question = msgspec.json.decode(sys.stdin.buffer.read(), type=PamQuestion)
+    try:
+        import pamela  # looks for libpam, which a machine may lack
+    except OSError as error:
+        sys.stdout.write(f"PAM cannot be loaded: {error}")
+        return TROUBLE
+    try:
+        pamela.authenticate(question.user, question.password, service=question.service, resetcred=0)
+    except pamela.PAMError as error:
+        sys.stdout.write(str(error))
+        return NO
+    return YES
+
+
+if __name__ == "__main__":
+    sys.exit(main())

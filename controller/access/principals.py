@@ -1,0 +1,37 @@
+"""Who asks: a user of this machine, as the kernel says, or the holder of a token."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Principal:
+    """Somebody who asks."""
+
+    name: str
+    """As it goes into events, the history and the audit log."""
+    groups: frozenset[str] = frozenset()
+    method: str = "socket"
+    """How it is known who that is: `socket`, or the method of `external_auth` that a token was given for."""
+    token: str = ""
+    """Id of the token that was shown."""
+    everything: bool = False
+    """Root and the controller's own user: they could read its files and its memory as well."""
+
+
+NOBODY = Principal(name="")
+"""Who cannot be known may do nothing."""
+
+
+def of_local_user(name: str, uid: int, groups: Sequence[str], own_uid: int) -> Principal:
+    """The user at the other end of the unix socket.
+
+    Args:
+        name: of the user.
+        uid: its number.
+        groups: names of its groups.
+        own_uid: the controller's.
+    """
+    return Principal(name=name, groups=frozenset(groups), everything=uid in (0, own_uid))

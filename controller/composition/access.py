@@ -1,0 +1,56 @@
+"""Wires who may have what done."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+from controller.access.access import Access
+from controller.access.audit import Audit
+from controller.access.decision import SelectMinions
+from controller.access.logins import Logins
+from controller.access.pam import PamPasswords
+from controller.access.tokens import Tokens
+from controller.composition.shared import Shared
+from controller.config.settings import ControllerSettings
+from controller.jobs.targets import Targets
+from controller.observe.metrics import Metrics
+from controller.schema.errors import ServiceError
+from controller.schema.targets import TargetExpression
+from controller.store import Store
+
+
+def compose_access(shared: Shared) -> Access:
+    """Decides about requests of people."""
+    resources = shared.resources
+    return make_access(
+        resources.settings, resources.store, shared.metrics, shared.clock, partial(_select, shared.targets)
+    )
+
+
+def make_access(
+    settings: ControllerSettings, store: Store, metrics: Metrics, clock: Callable[[], float], select: SelectMinions
+) -> Access:
+    """The same of its parts. `clock`: seconds since the epoch; `select` finds the minions of the target of a rule."""
+    limits, rules = settings.limits.access, settings.access
+    on_refusal = partial(metrics.limit_refused, "access")
+    audit = Audit(store=store, clock=clock, limits=limits, on_refusal=on_refusal)
+    tokens = Tokens(store=store, clock=clock, limits=limits)
+    logins = Logins(
+        settings=rules,
+        passwords=PamPasswords(rules.pam_service, limits.logins_at_once, limits.login_seconds),
+        tokens=tokens,
+        audit=audit,
+        clock=clock,
+        limits=limits,
+        on_refusal=on_refusal,
+    )
+    return Access(settings=rules, audit=audit, tokens=tokens, logins=logins, select=select)
+
+
+def _select(targets: Targets, expression: str) -> frozenset[str]:
+    """The minions of the target of a rule; none where it cannot be read, or names nobody."""
+    try:
+        return frozenset(targets.select(TargetExpression(kind="compound", expression=expression)))
+    except ServiceError:
+        return frozenset()

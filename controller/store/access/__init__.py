@@ -1,0 +1,1 @@
+"""Tokens of people, and what was decided about their requests."""

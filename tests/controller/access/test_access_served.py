@@ -1,0 +1,312 @@
+"""Access over the real socket: other users of the machine, tokens, passwords that PAM knows, and what is kept of it."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import httpx
+import pytest
+
+from controller.api.admin import admin_app
+from controller.api.permissions import ANYONE, FUNCTIONS, NEEDS
+from controller.config.limits import ApiLimits
+from controller.config.settings import load_settings
+from controller.store import Store
+from controller.store.access.audit import AuditQuery, broken_links
+from controller.store.schema import audit_log
+
+STRANGER = 65534
+RULES = """
+publisher_acl:
+  nobody: [test.*, {'web*': [cmd.run]}, {'@runner': [jobs.*]}]
+api_roles:
+  viewer: [nobody]
+"""
+root_alone = pytest.mark.skipif(os.geteuid() != 0, reason="to ask as another user is a matter of root's")
+
+_ASK = """
+import encodings.idna, http.client, json, os, socket, sys
+os.setgroups([]); os.setgid({uid}); os.setuid({uid})
+for method, path, body, headers in json.loads(sys.argv[2]):
+    client = http.client.HTTPConnection("controller")
+    client.sock = socket.socket(socket.AF_UNIX)
+    client.sock.connect(sys.argv[1])
+    client.request(method, path, body=None if body is None else json.dumps(body), headers=headers)
+    answer = client.getresponse()
+    print(json.dumps([answer.status, answer.read().decode()]))
+"""
+
+
+def reachable(path: Path) -> None:
+    """Let everybody through to a file of this test."""
+    for folder in [*path.parents][:-1]:
+        if folder.stat().st_uid == os.geteuid() and folder.is_relative_to("/tmp"):
+            folder.chmod(0o755)
+
+
+def ask_as_nobody(served, *asked):
+    """(status, answer) of each (method, path, body[, headers]), asked by a user who has nothing to do with it."""
+    reachable(served.settings.socket)
+    questions = [[*each, *(None, {})[len(each) - 2 :]] for each in asked]
+    done = subprocess.run(
+        [sys.executable, "-c", _ASK.format(uid=STRANGER), str(served.settings.socket), json.dumps(questions)],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return [tuple(json.loads(line)) for line in done.stdout.splitlines()]
+
+
+def with_rules(config_dir: Path, text: str = RULES) -> None:
+    with (config_dir / "controller").open("a") as file:
+        file.write(text)
+
+
+def call(fun, target="web*", **more):
+    return ("POST", "/call", {"target": {"expression": target}, "fun": fun, **more})
+
+
+def admin(served, **headers: str) -> httpx.Client:
+    transport = httpx.HTTPTransport(uds=str(served.settings.socket), verify=False)
+    return httpx.Client(transport=transport, base_url="http://c", timeout=30, trust_env=False, headers=headers)
+
+
+def asked_by(client, question):
+    method, path, body = question
+    return client.request(method, path, json=body).status_code
+
+
+def rows(served):
+    with Store(served.settings.store_url) as store:
+        return store.audit_log.newest(AuditQuery(limit=1000))
+
+
+@root_alone
+def test_another_user_may_what_rules_say_and_nothing_else(desk, config_dir, serve_desk):
+    with_rules(config_dir)
+    with serve_desk(desk, load_settings(config_dir)) as served:
+        answers = ask_as_nobody(
+            served,
+            ("GET", "/whoami"),
+            call("test.ping", "*"),
+            call("cmd.run", args=["id"]),
+            call("cmd.run", "*", args=["id"]),
+            call("test.ping", ret=["redis"]),
+            call("pkg.upgrade"),
+            ("POST", "/runner", {"fun": "jobs.active"}),
+            ("POST", "/runner", {"fun": "salt.cmd"}),
+            ("POST", "/runner", {"kind": "wheel", "fun": "jobs.active"}),
+            ("GET", "/status"),
+            ("POST", "/sync", {"target": {"expression": "*"}}),
+            ("POST", "/keys/accept", {"names": ["*"]}),
+            ("GET", "/audit"),
+            ("POST", "/tokens", {"user": "root", "seconds": 60}),
+        )
+    codes = [code for code, _ in answers]
+    assert codes == [200, 200, 200, 403, 403, 403, 200, 403, 403, 200, 403, 403, 403, 403]
+    assert json.loads(answers[0][1]) == {
+        "user": "nobody", "groups": ["nogroup"], "method": "socket", "token": "", "everything": False
+    }  # fmt: skip
+    assert "no rule of publisher_acl lets nobody call cmd.run there" in answers[3][1]
+    assert "docs/access.md" in answers[3][1]
+    assert desk.users == ["nobody", "nobody", "nobody"]
+    kept = [(row.user, row.action, row.allowed) for row in rows(served)]
+    assert kept == [
+        ("nobody", "call test.ping", True),
+        ("nobody", "call cmd.run", True),
+        ("nobody", "call cmd.run", False),
+        ("nobody", "call test.ping", True),
+        ("nobody", "name returners", False),
+        ("nobody", "call pkg.upgrade", False),
+        ("nobody", "call runner jobs.active", True),
+        ("nobody", "call runner salt.cmd", False),
+        ("nobody", "call wheel jobs.active", False),
+        ("nobody", "POST /sync", False),
+        ("nobody", "POST /keys/accept", False),
+        ("nobody", "GET /audit", False),
+        ("nobody", "POST /tokens", False),
+    ]
+    assert json.loads(rows(served)[1].detail) == {"target": "web*", "args": ["id"], "kwargs": {}}
+
+
+@root_alone
+@pytest.mark.parametrize("route", sorted(set(NEEDS) | {"GET /tokens", "POST /tokens", "GET /audit"}))
+def test_who_has_no_rule_may_nothing(desk, config_dir, serve_desk, route):
+    with_rules(config_dir, "publisher_acl: {somebody: [test.*]}\n")
+    method, path = route.split()
+    with serve_desk(desk, load_settings(config_dir)) as served:
+        [(code, text)] = ask_as_nobody(served, (method, path, {"ids": ["x"]} if method == "POST" else None))
+    free = NEEDS.get(route) in (ANYONE, FUNCTIONS) and route not in ("POST /login", "POST /tokens/revoke")
+    assert code == ((400 if method == "POST" else 200) if free else 400 if route == "POST /login" else 403), text
+    assert desk.users == []
+
+
+def test_each_route_of_the_table_is_there_and_changes_leave_a_row(desk, config_dir, serve_desk):
+    """Also routes that are added later: what is not in the table needs the role admin, and is kept all the same."""
+    desk.delete = desk.accept
+    app = admin_app(None, None, ApiLimits(), lambda _: None)
+    routes = {f"{method} {route.path}" for route in app.routes for method in getattr(route, "route_handler_map", ())}
+    assert set(NEEDS) <= routes
+    body = {
+        "names": ["*"], "target": {"expression": "web*"}, "fun": "test.ping", "pull": "1", "user": "ci", "seconds": 60,
+        "ids": ["x"], "job": "x", "enabled": True,
+        "base": "main", "head": "topic",
+    }  # fmt: skip
+    with serve_desk(desk, load_settings(config_dir)) as served, admin(served) as client:
+        for route in sorted(routes):
+            method, path = route.split()
+            if method != "POST" or path == "/login":
+                continue
+            before = len(rows(served))
+            answer = _ask_with_what_it_takes(client, path, body)
+            assert len(rows(served)) == before + 1, (route, answer.text)
+
+
+def _ask_with_what_it_takes(client, path, body):
+    """Ask with the part of a body that a route takes: unknown fields are refused, by name."""
+    asked = dict(body)
+    for _ in range(len(body)):
+        answer = client.post(path, json=asked)
+        text = answer.json().get("message", "") if answer.status_code == 400 else ""
+        if "unknown field" not in text:
+            return answer
+        asked.pop(text.split("`")[1])
+    raise AssertionError(path)
+
+
+def test_a_token_is_who_it_was_given_to(desk, config_dir, serve_desk):
+    with_rules(config_dir)
+    with serve_desk(desk, load_settings(config_dir)) as served, admin(served) as client:
+        asked = {"user": "nobody", "groups": ["x"], "seconds": 60, "note": "ci"}
+        made = client.post("/tokens", json=asked).json()
+        assert made["view"]["user"] == "nobody"
+        with admin(served, authorization=f"Bearer {made['token']}") as holder:
+            assert holder.get("/whoami").json()["token"] == made["view"]["id"]
+            assert asked_by(holder, call("test.ping")) == 200
+            assert asked_by(holder, call("pkg.upgrade")) == 403, "although root asks"
+            assert holder.get("/tokens").status_code == 403
+            assert holder.post("/tokens/revoke", json={"ids": [made["view"]["id"], "other"]}).status_code == 403
+            assert holder.post("/tokens/revoke", json={"ids": [made["view"]["id"]]}).json() == [made["view"]["id"]]
+            refused = holder.get("/status")
+            assert refused.status_code == 403
+            assert "revoked" in refused.text
+        for wrong in ("x", "x" * 5000, made["token"][:-1], made["view"]["id"], "%"):
+            with admin(served, authorization=f"Bearer {wrong}") as holder:
+                assert holder.get("/healthz").status_code == 403, wrong
+        assert client.get("/tokens").json() == []
+        assert made["token"] not in json.dumps([row.detail for row in rows(served)])
+    with Store(served.settings.store_url) as store:
+        assert store.access_tokens.all(0.0) == []
+
+
+def test_a_token_expires_and_there_are_so_many(desk, config_dir, serve_desk):
+    with_rules(config_dir, "limits: {access: {tokens: 2}}\n")
+    with serve_desk(desk, load_settings(config_dir)) as served, admin(served) as client:
+        short = client.post("/tokens", json={"user": "a", "seconds": 0.001}).json()
+        with admin(served, authorization=f"Bearer {short['token']}") as holder:
+            assert holder.get("/whoami").status_code == 403
+        codes = [client.post("/tokens", json={"user": "a", "seconds": 60}).status_code for _ in range(3)]
+        assert codes == [200, 200, 409]
+        for seconds in (0, -1, 1e12):
+            assert client.post("/tokens", json={"user": "b", "seconds": seconds}).status_code == 400
+
+
+def test_what_is_kept_cannot_be_changed_unseen(tmp_path, desk, config_dir, serve_desk):
+    with serve_desk(desk, load_settings(config_dir)) as served, admin(served) as client:
+        for _ in range(5):
+            client.post("/pause", json={"target": {"expression": "web1"}})
+        assert client.get("/audit/export").json()["broken"] == []
+        for statement in (
+            audit_log.update().where(audit_log.c.seq == 3).values(user="somebody else"),
+            audit_log.delete().where(audit_log.c.seq == 4),
+        ):
+            with Store(served.settings.store_url) as store, store.audit_log.database.write() as connection:
+                connection.execute(statement)
+            assert client.get("/audit/export").json()["broken"]
+
+
+def test_the_oldest_rows_go_at_the_limit(desk, config_dir, serve_desk):
+    with_rules(config_dir, "limits: {access: {audit_rows: 3}}\n")
+    with serve_desk(desk, load_settings(config_dir)) as served, admin(served) as client:
+        for _ in range(6):
+            client.post("/pause", json={"target": {"expression": "web1"}})
+        found = client.get("/audit/export").json()
+    assert [row["seq"] for row in found["rows"]] == [4, 5, 6]
+    assert found["broken"] == []
+    with Store(served.settings.store_url) as store:
+        assert list(broken_links(iter(store.audit_log.from_row(0)))) == []
+
+
+@root_alone
+def test_refusals_of_one_user_are_kept_up_to_a_limit(desk, config_dir, serve_desk):
+    with_rules(config_dir, RULES + "limits: {access: {refusals_per_minute: 2}}\n")
+    with serve_desk(desk, load_settings(config_dir)) as served:
+        answers = ask_as_nobody(served, *[call("pkg.upgrade")] * 5)
+        assert [code for code, _ in answers] == [403] * 5
+        assert len(rows(served)) == 2
+        assert served.metrics.limit_refusals("access") == {"refusals-per-minute": 3}
+
+
+@pytest.fixture
+def pam_service(tmp_path: Path):
+    """A service of the real PAM for which `open sesame` is everybody's password."""
+    folder = Path("/etc/pam.d")
+    if os.geteuid() != 0 or not folder.is_dir():
+        pytest.skip("needs root and /etc/pam.d to configure a service of PAM")
+    script = tmp_path / "check"
+    script.write_text('#!/bin/sh\nread -r given\n[ "$given" = "open sesame" ]\n')
+    script.chmod(0o755)
+    file = folder / f"saltern-test-{os.getpid()}"
+    file.write_text(f"auth required pam_exec.so quiet expose_authtok {script}\naccount required pam_permit.so\n")
+    yield file.name
+    file.unlink()
+
+
+@root_alone
+def test_a_password_that_pam_knows_gives_a_token(desk, config_dir, serve_desk, pam_service):
+    with_rules(config_dir, f"external_auth: {{pam: {{daemon: [test.ping]}}}}\nauth.pam.service: {pam_service}\n")
+    with serve_desk(desk, load_settings(config_dir)) as served:
+        question = {"user": "daemon", "password": "open sesame"}
+        right, wrong, other, fit, none, refused = ask_as_nobody(
+            served,
+            ("POST", "/login", question),
+            ("POST", "/login", {**question, "password": "open"}),
+            ("POST", "/login", {**question, "method": "ldap"}),
+            ("POST", "/login", {**question, "user": "a\0b"}),
+            call("test.ping"),
+            ("GET", "/status"),
+        )
+        assert [each[0] for each in (right, wrong, other, fit, none, refused)] == [200, 403, 403, 403, 403, 403]
+        made = json.loads(right[1])
+        assert made["view"]["groups"] == ["daemon"]
+        shown = {"authorization": f"Bearer {made['token']}"}
+        codes = [code for code, _ in ask_as_nobody(
+            served, (*call("test.ping"), shown), (*call("test.arg"), shown), ("GET", "/status", None, shown)
+        )]  # fmt: skip
+        assert codes == [200, 403, 403]
+        kept = rows(served)
+        assert "sesame" not in json.dumps([[row.detail, row.action, row.why] for row in kept])
+        assert [(row.action, row.allowed) for row in kept[:2]] == [
+            ("log in as daemon (pam)", True), ("log in as daemon (pam)", False)
+        ]  # fmt: skip
+
+
+@root_alone
+def test_passwords_are_tried_so_many_times(desk, config_dir, serve_desk, pam_service):
+    with_rules(
+        config_dir,
+        f"external_auth: {{pam: {{daemon: [test.ping]}}}}\nauth.pam.service: {pam_service}\n"
+        "limits: {access: {logins_per_minute: 2}}\n",
+    )
+    with serve_desk(desk, load_settings(config_dir)) as served:
+        tries = [("POST", "/login", {"user": "daemon", "password": word}) for word in ("a", "b", "open sesame")]
+        answers = ask_as_nobody(served, *tries)
+    assert [code for code, _ in answers] == [403] * 3
+    assert "passwords were tried" in answers[2][1]
+
+
+def test_without_rules_the_socket_is_for_its_user_alone(served):
+    assert served.settings.socket.stat().st_mode & 0o777 == 0o600

@@ -1,0 +1,195 @@
+"""Who may call what: Salt's rules, and the ways around them that must lead nowhere."""
+
+import pytest
+
+from controller.access.decision import FunctionCall, decide_calls, decide_role
+from controller.access.principals import NOBODY, Principal
+from controller.config.access import read_access
+from options.document import parse_document
+
+RULES = """
+publisher_acl:
+  alice:
+    - test.*
+    - web*: [service.restart, {cmd.run: {args: ['ls .*', null], kwargs: {cwd: /srv/.*}}}]
+  'ops-.*': [grains.items]
+  web%: [{'*': disk.usage}]
+  runner%: ['@runner', {'@wheel': [key.list_all]}, {'@jobs': [list_jobs]}]
+  jobs%: ['@jobs']
+  '*': [test.ping]
+external_auth:
+  pam:
+    alice: [pkg.*]
+publisher_acl_blacklist:
+  users: [mallory, 'ex-*']
+  modules: [cmd.shell, 'file.*']
+api_roles:
+  viewer: [alice, 'look%']
+  operator: [olga]
+  admin: ['admins%']
+"""
+FLEET = {"web*": {"web1", "web2"}, "*": {"web1", "web2", "db1"}}
+
+
+@pytest.fixture(scope="module")
+def settings():
+    faults = []
+    found = read_access(parse_document(RULES, "controller"), faults)
+    assert faults == []
+    return found
+
+
+def may(settings, who, fun, minions=("web1",), *, args=(), kind="minion", **kwargs):
+    principal = who if isinstance(who, Principal) else Principal(name=who)
+    calls = [FunctionCall(kind=kind, fun=each, args=args, kwargs=kwargs) for each in fun.split(",")]
+    found = decide_calls(
+        principal, calls, frozenset(minions), settings, lambda target: frozenset(FLEET.get(target, ()))
+    )
+    assert found.why
+    return found.allowed
+
+
+def test_rules_as_in_salt(settings):
+    assert may(settings, "alice", "test.ping", ["db1"])
+    assert may(settings, "alice", "service.restart", ["web1", "web2"])
+    assert not may(settings, "alice", "service.restart", ["web1", "db1"])
+    assert not may(settings, "alice", "service.restart", [])
+    assert not may(settings, "alice", "service.stop")
+    assert may(settings, "ops-1", "grains.items")
+    assert not may(settings, "devops-1", "grains.items")
+    assert may(settings, "someone", "test.ping")
+    assert not may(settings, "ops-1", "test.ping"), "who has an entry has none of `*`"
+    assert may(settings, Principal(name="x", groups=frozenset({"web"})), "disk.usage", ["db1"])
+
+
+def test_conditions_for_arguments(settings):
+    assert may(settings, "alice", "cmd.run", args=["ls /srv", "x"], cwd="/srv/a")
+    assert not may(settings, "alice", "cmd.run", args=["ls /srv"], cwd="/srv/a"), "fewer than the rule names"
+    assert not may(settings, "alice", "cmd.run", args=["ls /srv", "x"])
+    assert not may(settings, "alice", "cmd.run", args=["rm /srv", "x"], cwd="/srv/a")
+    assert not may(settings, "alice", "cmd.run", args=["ls /srv\n; rm", "x"], cwd="/srv/a")
+    assert not may(settings, "alice", "cmd.run", args=["ls " + "a" * 20_000, "x"], cwd="/srv/a")
+    assert not may(settings, "alice", "cmd.run", ["db1"], args=["ls /srv", "x"], cwd="/srv/a")
+
+
+def test_runners_and_wheels(settings):
+    all_runners = Principal(name="r", groups=frozenset({"runner"}))
+    of_jobs = Principal(name="j", groups=frozenset({"jobs"}))
+    assert may(settings, all_runners, "state.orchestrate", (), kind="runner")
+    assert may(settings, all_runners, "key.list_all", (), kind="wheel")
+    assert not may(settings, all_runners, "key.accept", (), kind="wheel")
+    assert not may(settings, all_runners, "cmd.run")
+    assert may(settings, of_jobs, "jobs.active", (), kind="runner")
+    assert not may(settings, of_jobs, "jobs.active", (), kind="wheel")
+    assert not may(settings, of_jobs, "jobsx.active", (), kind="runner")
+    assert not may(settings, "alice", "test.arg", (), kind="runner"), "rules for minions are none for runners"
+
+
+@pytest.mark.parametrize(
+    "fun",
+    [
+        "test.ping,cmd.run",  # Salt asks for a rule for one of them
+        "cmd.run,test.ping",
+        "CMD.RUN",
+        "Test.ping",
+        "cmdmod.run",
+        "test.ping\ncmd.run",
+        "test.ping ",
+        " test.ping",
+        "test.ping;cmd.run",
+        "test.*",
+        "test._private.x",
+        "test",
+        "",
+        "t\u0435st.ping",  # a Cyrillic letter
+        "module.run",
+        "state.single",
+        "saltutil.cmd",
+        "schedule.add",
+        "mine.send",
+        "publish.publish",
+        "xtest.ping",
+    ],
+)
+def test_no_way_around_a_rule(settings, fun):
+    assert not may(settings, "alice", fun), fun
+
+
+def test_a_pattern_is_one_of_the_whole_name(settings):
+    assert not may(settings, "someone", "test.ping_all"), "in Salt, test.ping allows it"
+
+
+def test_the_blacklist_comes_first(settings):
+    assert not may(settings, "mallory", "test.ping")
+    assert not may(settings, "ex-alice", "test.ping")
+    assert not may(settings, Principal(name="alice", method="pam"), "file.read")
+    admin = Principal(name="a", groups=frozenset({"admins"}))
+    assert may(settings, admin, "file.read", ["db1"])
+    assert may(settings, Principal(name="root", everything=True), "cmd.shell")
+
+
+def test_a_token_has_the_rules_of_its_method(settings):
+    by_pam = Principal(name="alice", method="pam", token="1")
+    assert may(settings, by_pam, "pkg.install")
+    assert not may(settings, by_pam, "test.ping")
+    assert not may(settings, Principal(name="alice", method="ldap"), "pkg.install")
+
+
+def test_nobody_may_nothing(settings):
+    assert not may(settings, NOBODY, "test.ping")
+    assert not decide_role(NOBODY, "viewer", settings).allowed
+    assert not decide_calls(Principal(name="alice"), [], frozenset(), settings, lambda _: frozenset()).allowed
+
+
+def test_a_role_covers_those_below_it(settings):
+    def has(who, role, *groups):
+        return decide_role(Principal(name=who, groups=frozenset(groups)), role, settings).allowed
+
+    assert has("alice", "viewer")
+    assert not has("alice", "operator")
+    assert has("olga", "viewer")
+    assert has("olga", "operator")
+    assert not has("olga", "admin")
+    assert has("x", "admin", "admins")
+    assert has("x", "viewer", "admins")
+    assert has("x", "viewer", "look")
+    assert not has("look", "viewer")
+    assert not has("mallory", "viewer", "admins")
+
+
+def test_a_name_is_no_pattern_in_a_role(settings):
+    assert not decide_role(Principal(name="alic"), "viewer", settings).allowed
+    faults = []
+    globs = read_access(parse_document("api_roles: {admin: ['*']}", "controller"), faults)
+    assert not decide_role(Principal(name="alice"), "admin", globs).allowed
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        ("publisher_acl: [alice]", "says nothing about users"),
+        ("publisher_acl: {alice: []}", "there must be a list of functions"),
+        ("publisher_acl: {alice: [1]}", "1 must be a pattern"),
+        ("publisher_acl: {alice: ['(']}", "cannot be read"),
+        ("publisher_acl: {alice: ['(?!x)']}", "looks ahead"),
+        ("publisher_acl: {alice: [{a: [x], b: [x]}]}", "one target"),
+        ("publisher_acl: {alice: [{a: []}]}", "without functions"),
+        ("publisher_acl: {alice: ['@a/b']}", "neither @runner"),
+        ("publisher_acl: {alice: [{a: {x: {argz: [1]}}}]}", "args or kwargs"),
+        ("publisher_acl: {3: [x]}", "no name"),
+        ("external_auth: {ldap: {alice: [x]}}", "there is no method 'ldap'"),
+        ("external_auth: pam", "must be a mapping"),
+        ("api_roles: {king: [alice]}", "there is no role 'king'"),
+        ("api_roles: {viewer: {alice: 1}}", "list of names"),
+        ("publisher_acl_blacklist: {user: [a]}", "lists of users and modules"),
+        ("token_expire: soon", "a number of seconds"),
+        ("permissive_acl: 1", "true or false"),
+        ("auth.pam.service: ../../tmp/x", "a file in /etc/pam.d"),
+    ],
+)
+def test_what_cannot_be_read_is_an_error_at_its_place(text, fault):
+    faults = []
+    read_access(parse_document(text, "controller"), faults)
+    [found] = faults
+    assert fault in str(found)
+    assert found.place.startswith("controller:1")
