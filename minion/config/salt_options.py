@@ -32,6 +32,10 @@ NEEDLESS: tuple[tuple[str, str], ...] = (
         mworker_niceness mworker_queue_niceness pub_server_niceness req_server_niceness reactor_niceness
         reactor_worker_threads reactor_worker_hwm max_open_files minion_jid_queue_hwm""",
     ),
+    (
+        "the controller reads it (docs/access.md); on a minion it means nothing",
+        "publisher_acl publisher_acl_blacklist external_auth permissive_acl token_expire",
+    ),
     ("metrics are served for Prometheus (docs/metrics.md)", "master_stats master_stats_event_iter metrics tracing"),
     (
         "every connection is encrypted and authenticated by CURVE, in both directions",
@@ -182,7 +186,7 @@ NEEDLESS: tuple[tuple[str, str], ...] = (
 
 LACKING: tuple[tuple[str, str], ...] = (
     (
-        "who may do what is decided by the permissions of the controller's socket (docs/security.md)",
+        "publisher_acl, external_auth and api_roles say who may do what (docs/access.md)",
         """client_acl_verify sudo_acl eauth_tokens token_expire_user_override keep_acl_in_token""",
     ),
     ("minions cannot publish to minions, nor call runners", "peer peer_run"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import pwd
@@ -104,7 +105,7 @@ def test_a_kept_token_must_be_for_its_user_alone(saltern, served, home):
 
 
 def test_login_without_external_auth_says_what_is_missing(saltern, served, monkeypatch):
-    monkeypatch.setattr("sys.stdin", open(os.devnull))  # noqa: SIM115, PTH123
+    monkeypatch.setattr("sys.stdin", io.StringIO("a password\n"))
     done = saltern("login", "--username", "alice")
     assert done.code == 1
     assert "external_auth has no method 'pam' (none)" in done.err
