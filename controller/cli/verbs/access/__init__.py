@@ -1,0 +1,1 @@
+"""Verbs about who may do what."""
