@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from controller.access.audit import Audit
-from controller.access.decision import Decision, FunctionCall, SelectMinions, decide_calls, decide_role
+from controller.access.decision import AskedFunction, Decision, SelectMinions, decide_calls, decide_role
 from controller.access.logins import Logins
 from controller.access.principals import NOBODY, Principal
 from controller.access.tokens import Tokens
@@ -63,7 +63,7 @@ class Access:
     def require_calls(
         self,
         principal: Principal,
-        calls: Sequence[FunctionCall],
+        calls: Sequence[AskedFunction],
         minions: Sequence[str],
         action: str,
         detail: Mapping[str, Any],

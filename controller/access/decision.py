@@ -41,7 +41,7 @@ _ARGUMENT_CHARACTERS = 10_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FunctionCall:
+class AskedFunction:
     """One function of a call."""
 
     kind: RuleKind
@@ -75,7 +75,7 @@ def decide_role(principal: Principal, role: Role, settings: AccessSettings) -> D
 
 def decide_calls(
     principal: Principal,
-    calls: Sequence[FunctionCall],
+    calls: Sequence[AskedFunction],
     minions: frozenset[str],
     settings: AccessSettings,
     select: SelectMinions,
@@ -106,7 +106,7 @@ def decide_calls(
     return Decision(allowed=bool(calls), why=source)
 
 
-def _uncovered(call: FunctionCall, principal: Principal, source: str, rules: Sequence[AccessRule]) -> str:
+def _uncovered(call: AskedFunction, principal: Principal, source: str, rules: Sequence[AccessRule]) -> str:
     what = call.fun if call.kind == "minion" else f"the {call.kind} {call.fun}"
     if not rules:
         return f"{source} says nothing about {principal.name or 'who asks'}"
@@ -137,7 +137,7 @@ def _rules_of_everyone(entries: Iterable[AccessEntry]) -> list[AccessRule]:
     return [rule for entry in entries if entry.who == EVERYONE and not entry.group for rule in entry.rules]
 
 
-def _covers(rule: AccessRule, call: FunctionCall, minions: frozenset[str], select: SelectMinions) -> bool:
+def _covers(rule: AccessRule, call: AskedFunction, minions: frozenset[str], select: SelectMinions) -> bool:
     if rule.kind != call.kind:
         return False
     for each in rule.functions:
@@ -150,7 +150,7 @@ def _covers(rule: AccessRule, call: FunctionCall, minions: frozenset[str], selec
     return bool(minions) and minions <= select(rule.target)
 
 
-def _fit(rule: ArgumentRule, call: FunctionCall) -> bool:
+def _fit(rule: ArgumentRule, call: AskedFunction) -> bool:
     if len(call.args) < len(rule.args) or not set(rule.kwargs) <= set(call.kwargs):
         return False
     pairs = [*zip(rule.args, call.args, strict=False), *((each, call.kwargs[key]) for key, each in rule.kwargs.items())]

@@ -14,7 +14,7 @@ from litestar.response import Stream
 from msgspec import structs
 
 from controller.access.access import Access
-from controller.access.decision import FunctionCall
+from controller.access.decision import AskedFunction
 from controller.api import access as access_routes
 from controller.api import encoding, event_stream
 from controller.api.asked import AdminRequest, access_of, body_of, principal_of, query_of, service_of, user_of
@@ -258,7 +258,7 @@ async def why(request: AdminRequest) -> Response[bytes]:
 async def call(request: AdminRequest) -> Stream:
     """`saltern run`."""
     data = await body_of(request, CallQuestion)
-    calls = [FunctionCall(kind="minion", fun=data.fun, args=data.args, kwargs=data.kwargs)]
+    calls = [AskedFunction(kind="minion", fun=data.fun, args=data.args, kwargs=data.kwargs)]
     asked = data.target.expression
     if not principal_of(request).everything:
         # Exactly those that the rules are asked about: whom a target means may be another a moment later.
@@ -282,7 +282,7 @@ async def sync(request: AdminRequest) -> Stream:
 async def runner(request: AdminRequest) -> Stream:
     """`saltern runner` and `saltern wheel`."""
     data = await body_of(request, RunnerQuestion)
-    calls = [FunctionCall(kind=data.kind, fun=data.fun, args=data.args, kwargs=data.kwargs)]
+    calls = [AskedFunction(kind=data.kind, fun=data.fun, args=data.args, kwargs=data.kwargs)]
     _require_calls(request, calls, (), data, "")
     return await encoding.stream(request, service_of(request).runner(data, user=user_of(request)))
 
@@ -327,7 +327,7 @@ async def events(request: AdminRequest) -> Stream:
 
 def _require_calls(
     request: AdminRequest,
-    calls: Sequence[FunctionCall],
+    calls: Sequence[AskedFunction],
     minions: Sequence[str],
     asked: CallQuestion | RunnerQuestion,
     target: str,

@@ -2,7 +2,7 @@
 
 import pytest
 
-from controller.access.decision import FunctionCall, decide_calls, decide_role
+from controller.access.decision import AskedFunction, decide_calls, decide_role
 from controller.access.principals import NOBODY, Principal
 from controller.config.access import read_access
 from options.document import parse_document
@@ -41,7 +41,7 @@ def settings():
 
 def may(settings, who, fun, minions=("web1",), *, args=(), kind="minion", **kwargs):
     principal = who if isinstance(who, Principal) else Principal(name=who)
-    calls = [FunctionCall(kind=kind, fun=each, args=args, kwargs=kwargs) for each in fun.split(",")]
+    calls = [AskedFunction(kind=kind, fun=each, args=args, kwargs=kwargs) for each in fun.split(",")]
     found = decide_calls(
         principal, calls, frozenset(minions), settings, lambda target: frozenset(FLEET.get(target, ()))
     )
