@@ -58,6 +58,7 @@ oracle: $(READY) ## compare the goldens with real Salt, in an environment of its
 	@$(BIN)/python -m tools.oracle.runs.goldens
 	@$(BIN)/python -m tools.oracle.runs.goldens --drawn 200
 	@$(BIN)/python -m tools.oracle.orchestrations --check
+	@$(BIN)/python -m tools.oracle.progress --check
 
 second-opinion: $(READY) ## public formulas by Saltern and by real Salt on roots to throw away; as root; FORMULAS=DIR ONLY=nginx
 	@$(BIN)/python -m tools.second_opinion $(ONLY)

@@ -113,9 +113,16 @@ def job_return(jid: str, minion: str, data: Mapping[str, Any]) -> TaggedData:
     return f"salt/job/{jid}/ret/{minion}", {**data, "id": minion, "jid": jid, "cmd": "_return"}
 
 
-def job_progress(jid: str, minion: str, number: int) -> str:
-    """The tag of how far a run is."""
-    return f"salt/job/{jid}/prog/{minion}/{number}"
+def run_progress(run: str) -> str:
+    """The tag of how far a run is, as it is told about once a second."""
+    return f"saltern/run/{run}/progress"
+
+
+def is_progress(tag: str) -> bool:
+    """Whether it tells how far a run is, or what one of its states did: history has the result of the run."""
+    parts = tag.split("/", 4)
+    told = len(parts) == 5 and (parts[:2], parts[3]) == (["salt", "job"], "prog")
+    return told or (tag.startswith("saltern/run/") and tag.endswith("/progress"))
 
 
 def of_minion(minion: str, tag: str, data: object) -> TaggedData:
@@ -126,7 +133,7 @@ def of_minion(minion: str, tag: str, data: object) -> TaggedData:
 def of_run(minion: str, run: str, tag: str, data: object) -> TaggedData:
     """What a minion sends in a run; of the results of its states Salt's events say the job."""
     told, whole = of_minion(minion, tag, data)
-    return told, {**whole, "jid": run} if tag.startswith("salt/state_result/") else whole
+    return told, {**whole, "jid": run} if tag.startswith(("salt/state_result/", "salt/job/")) else whole
 
 
 def may_say(minion: str, tag: str) -> bool:
@@ -136,4 +143,5 @@ def may_say(minion: str, tag: str) -> bool:
 
 def may_say_in_run(minion: str, run: str, tag: str) -> bool:
     """Whether a minion may send this in a run: what is not reserved, and results of the run's own states."""
-    return not is_reserved(tag) or tag.startswith(f"salt/state_result/{run}/{minion}/")
+    own = (f"salt/state_result/{run}/{minion}/", f"salt/job/{run}/prog/{minion}/")
+    return not is_reserved(tag) or tag.startswith(own)

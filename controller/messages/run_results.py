@@ -89,7 +89,7 @@ class RunResults:
         if (watcher := self.watchers.get(run_id)) is not None:
             watcher(message)
         self.context.bus.publish(
-            tags.job_progress(run_id, session.minion, message.done),
+            tags.run_progress(run_id),
             progress_data(session.minion, message),
             cause=self.reconciler.open_run_event(run_id),
         )

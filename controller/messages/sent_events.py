@@ -18,6 +18,7 @@ from controller.messages.context import MessageContext
 from controller.observe.event_budget import EventBudget
 from controller.observe.redactor import Redactor
 from reactors.events import Event
+from reactors.tags import is_progress
 
 log = structlog.get_logger("saltern.events")
 
@@ -80,7 +81,7 @@ class MinionEventPublisher:
                 new.append(self.context.bus.make(tag, data, cause=sent.cause, revision=sent.revision))
             else:
                 refused += 1
-        self.keep(new)
+        self.keep([event for event in new if not is_progress(event.tag)])
         self.context.after_commit.add(partial(self._deliver, new))
         if refused:
             self.context.metrics.limit_refused("minion", "events", refused)

@@ -1,6 +1,6 @@
 """Keeps events in the store, in batches and some time after they happened, so that no push waits for it.
 
-Run by `controller.app` beside the reconcilers. How far a run is (`salt/job/*/prog/*`) is not kept.
+Run by `controller.app` beside the reconcilers. How far a run is is not kept (`is_progress`).
 """
 
 from __future__ import annotations
@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Callable, Sequence
-from fnmatch import fnmatchcase
 
 import msgspec
 import structlog
@@ -19,6 +18,7 @@ from options.limits import CountRefusal, uncounted
 from reactors.bus import Bus, Subscription
 from reactors.events import KEY_REQUEST, Event
 from reactors.tag_patterns import TagPattern
+from reactors.tags import is_progress
 from wire.limits import MinionLimits
 
 log = structlog.get_logger("saltern.events")
@@ -31,7 +31,6 @@ MOST_READ = 10_000
 """Kept events that one reader gets."""
 WRITE_SECONDS = 1.0
 """Between an event and its writing; what happens meanwhile is written with it."""
-_NOT_KEPT = "salt/job/*/prog/*"
 
 
 class EventLog:
@@ -126,7 +125,7 @@ class EventLog:
 
     def _is_kept(self, event: Event) -> bool:
         """Whether an event is written: no progress, and no more about one minion than it may cause."""
-        if fnmatchcase(event.tag, _NOT_KEPT):
+        if is_progress(event.tag):
             return False
         about = event.tag if event.tag == KEY_REQUEST else event.minion
         if about and not self._budget.take(about, event.time):

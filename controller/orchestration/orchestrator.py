@@ -207,7 +207,7 @@ class Orchestrator:
         def on_start(key: str, done: int, total: int) -> None:
             on_loop(partial(context.say, {"message": f"[{done + 1}/{total}] {state_title(key)}"}))
 
-        def on_result(key: str, chunk: Chunk, result: StateResult) -> str:
+        def on_result(key: str, chunk: Chunk, result: StateResult, total: int) -> str:
             word = {True: "ok", False: "failed", None: "would change"}[result.result]
             on_loop(partial(context.say, {"message": f"{state_title(key)}: {word}", "ret": result.as_salt(chunk)}, key))
             return ""

@@ -99,7 +99,7 @@ def at_once(task: Task) -> StartedTask:
     return AtOnce(task())
 
 
-def _ignore_result(key: str, chunk: Chunk, result: StateResult) -> str:
+def _ignore_result(key: str, chunk: Chunk, result: StateResult, total: int) -> str:
     """The listener that does nothing."""
     return ""
 
@@ -129,9 +129,9 @@ class RunHooks:
     triggers: Triggers | None = None
     remembers_at_once: bool = False
     """Whether what a change triggers is remembered when it is made and not at the end: no journal resumes the run."""
-    on_result: Callable[[str, Chunk, StateResult], str] = _ignore_result
-    """Called with each result as soon as it is there; with those of an earlier attempt again. A warning for the result,
-    or nothing."""
+    on_result: Callable[[str, Chunk, StateResult, int], str] = _ignore_result
+    """Called with each result as soon as it is there, and with the number of chunks of the run; with those of an
+    earlier attempt again. A warning for the result, or nothing."""
     on_start: Callable[[str, int, int], None] = _ignore_start
     """Called when a chunk starts, after its requisites: its key, the number of chunks done, and of all."""
     aggregate: bool = False

@@ -256,7 +256,7 @@ class _Run:
 
     def report(self, key: str, chunk: Chunk) -> None:
         """Tell the hooks of a result; what they warn of stands in it."""
-        warning = self.hooks.on_result(key, chunk, self.results[key])
+        warning = self.hooks.on_result(key, chunk, self.results[key], len(self.chunks) - len(self.known))
         if warning:
             result = self.results[key]
             self.results[key] = replace(result, warnings=(*result.warnings, warning))

@@ -141,7 +141,7 @@ class Agent:
                 answered=self._returners.answered,
                 returned=self._returners.returned,
             ),
-            report_progress=settings.state_events,
+            report_progress=settings.state_events is not False,
             stop_grace=settings.stop_grace,
         )
         self._events = MinionEventsOutbox(cachedir)

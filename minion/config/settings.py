@@ -59,8 +59,9 @@ class MinionSettings(NamedTuple):
     state_output: str = "full"
     failhard: bool = False
     backup_mode: str = ""
-    state_events: bool = True
-    """Tell the controller how far runs are, about once a second."""
+    state_events: bool | None = None
+    """False: the controller is not told how far runs are, as it is otherwise, about once a second; True: besides, each
+    state's result is an event, as in Salt."""
     stop_grace: float = 30.0
     """Seconds that states have to end by themselves when the run is stopped."""
     options: MinionOptions = DEFAULT_OPTIONS

@@ -13,7 +13,7 @@ NotSupported = Annotated[Any, Unsupported("leave it out, or use cmd.run")]
 OtherRoot = Annotated[Any, Unsupported("accounts are those of this system")]
 
 AlwaysDone = Annotated[Any, Ignored("it is what is done in any case")]
-Announced = Annotated[Any, Ignored("a run always reports to the controller")]
+Announced = Annotated[Any, Ignored("the option `state_events` of the minion says it")]
 AnyTime = Annotated[Any, Ignored("a job is found by its command or identifier")]
 BufferSize = Annotated[Any, Ignored("files are read whole")]
 CompiledPillar = Annotated[Any, Ignored("the pillar is the one that was compiled for this minion")]

@@ -25,6 +25,11 @@ MOST_EVENT_BYTES = 128 * 1024
 MOST_RUN_BYTES = 2 * 1024 * 1024
 """Of the events of one run."""
 
+MOST_STATE_EVENTS = 5000
+"""Of those that tell the result of a state, for `state_events: true`."""
+MOST_STATE_EVENT_BYTES = 8 * 1024 * 1024
+"""Of these of one run, beside the others."""
+
 MOST_WAITING_BYTES = 32 * 1024 * 1024
 """Of the events of all runs on disk: with more, a run that has sent none yet sends none."""
 

@@ -58,7 +58,8 @@ def run_chunks(
 ) -> RunResult:
     """Run the chunks that are asked for; the others count as done, so that requisites on them are satisfied."""
     test = isinstance(request, Preview) or request.test
-    events = SentEvents(job.settings.id, request.run_id, job.folder, controller.wake)
+    tells = job.settings.state_events is True and kind_of(request) != "drift"
+    events = SentEvents(job.settings.id, request.run_id, job.folder, controller.wake, each_state=tells)
     aside = job.folder.blobs if isinstance(request, Preview) else None
     context = _context(job, lambda: desired, controller, events=events, aside=aside)
     if isinstance(request, Preview):
@@ -190,7 +191,8 @@ def call_function(
     def held() -> Desired:
         return read_document(path).desired if path.exists() else Desired(chunks={})
 
-    events = SentEvents(job.settings.id, request.run_id, job.folder, controller.wake)
+    tells = job.settings.state_events is True
+    events = SentEvents(job.settings.id, request.run_id, job.folder, controller.wake, each_state=tells)
     begun = bool(journal.recorded.done or journal.recorded.intents)
     state_queue = StateQueue(job.settings.cachedir, request.fun, request.run_id, begun=begun)
     resumed = journal if request.digest else None

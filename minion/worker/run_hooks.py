@@ -46,7 +46,7 @@ def run_hooks(
     options: StateOptions,
     triggers: Triggers | None = None,
     stop: Stop | None = None,
-    on_result: Callable[[str, Chunk, StateResult], str] | None = None,
+    on_result: Callable[[str, Chunk, StateResult, int], str] | None = None,
     on_start: Callable[[str, int, int], None] | None = None,
     *,
     resumed: bool = False,
@@ -64,7 +64,7 @@ def run_hooks(
         sleep=stop.sleep if stop is not None else WAITING.sleep,
         draw=WAITING.draw,
         local_time=WAITING.local_time,
-        on_result=on_result or (lambda key, chunk, result: ""),
+        on_result=on_result or (lambda key, chunk, result, total: ""),
         on_start=on_start or (lambda key, done, total: None),
         aggregate=options.aggregate_packages,
     )

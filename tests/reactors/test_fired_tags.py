@@ -26,7 +26,7 @@ def test_the_table_has_the_tags_of_salt():
     made = [tags.auth("a", "pend", "f")[0], tags.key("a", "accepted", "f", "u")[0], tags.gitfs_update()[0]]
     made += [tag for tag, _ in tags.minion_start("a", "now")]
     made += [tags.presence_change([], [])[0], tags.presence([])[0], tags.job_new("1", {}, "f", [])[0]]
-    made += [tags.job_return("1", "a", {})[0], tags.job_progress("1", "a", 2)]
+    made += [tags.job_return("1", "a", {})[0], tags.run_progress("1")]
     assert [tag for tag in made if unfired(tag, ())] == []
 
 

@@ -48,6 +48,10 @@ def test_events_have_the_fields_of_salts(kind):
         ("salt/beacon/db1/load/", False, False),
         ("salt/state_result/1/web1/x", False, True),
         ("salt/state_result/2/web1/x", False, False),
+        ("salt/job/1/prog/web1/4", False, True),
+        ("salt/job/1/prog/db1/4", False, False),
+        ("salt/job/2/prog/web1/4", False, False),
+        ("salt/job/1/ret/web1", False, False),
         ("salt/state_result/1/db1/x", False, False),
         *(
             (tag, False, False)

@@ -7,6 +7,8 @@ import subprocess
 
 from rig import SALTERN
 
+from tools.oracle.progress import GOLDEN, TREE, settled
+
 STATES = """
 first:
   event.send:
@@ -69,3 +71,41 @@ def test_an_event_is_seen_before_the_run_ends(make_rig):
     rig.wait_applied(commit)
     rig.wait("the last event", lambda: "last" in stored(rig))
     assert [tag for tag in stored(rig) if tag != "ready"] == ["first", "end", "last"]
+
+
+def test_with_state_events_each_state_is_an_event_as_salt_has_it(make_rig):
+    """What is recorded of a real Salt master and minion, by tools/oracle/progress.py."""
+    rig = make_rig(minions={"web1": {}})
+    rig.stop("web1")
+    settings = rig.directory / "web1" / "minion"
+    settings.write_text(settings.read_text() + "\nstate_events: true\n")
+    rig.start_minion("web1")
+    (rig.work / "states" / "progress.sls").write_text((TREE / "progress.sls").read_text())
+    rig.wait_applied(rig.push("states"))
+    with stream(rig) as shown:
+
+        def ready():
+            rig.saltern("run", "web1", "event.send", "my/ready")
+            return any(event["tag"] == "my/ready" for event in shown())
+
+        rig.wait("the stream to begin", ready)
+        rig.saltern("run", "web1", "state.sls", "progress", check=False)
+        done = rig.wait("the return", lambda: [one for one in shown() if one["data"].get("fun") == "state.sls"
+                                               and "/ret/" in one["tag"]])  # fmt: skip
+        lines = [f"{event['tag']}\t{json.dumps(event['data'])}" for event in shown()]
+    jid = done[0]["data"]["jid"]
+    ours = settled([line for line in lines if f"/{jid}/" in line], "web1")
+    golden = json.loads(GOLDEN.read_text())
+    assert [one["tag"] for one in ours] == [one["tag"] for one in golden]
+    for one, salts in zip(ours, golden, strict=True):
+        assert one["data"] == salts["data"]
+        assert {key: one.get(key) for key in salts if key != "_stamp"} == {
+            key: value for key, value in salts.items() if key != "_stamp"
+        }
+    assert not [tag for tag in all_stored(rig) if "/prog/" in tag], "history has the result of the run"
+
+
+def all_stored(rig):
+    (path,) = rig.directory.rglob("*.sqlite")
+    with contextlib.closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as store:
+        return [tag for (tag,) in store.execute("SELECT tag FROM events ORDER BY id")]

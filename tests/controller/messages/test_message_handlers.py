@@ -776,7 +776,7 @@ def test_progress_is_passed_on_of_own_runs_alone(rig):
     say(rig, Hello(id="web1", grains={}))
     heard = []
     rig.handlers.results.watchers["1"] = heard.append
-    with rig.handlers.context.bus.subscribe("salt/job/*/prog/*") as seen:
+    with rig.handlers.context.bus.subscribe("saltern/run/*/progress") as seen:
         said = RunProgress(run_id="1", done=12, total=40, key="pkg_|-nginx_|-nginx_|-installed", seconds=3.5)
         say(rig, said)
         say(rig, said)  # too soon after the first
@@ -784,7 +784,7 @@ def test_progress_is_passed_on_of_own_runs_alone(rig):
         say(rig, RunProgress(run_id="nowhere", done=1, total=2, key="x"))
         say(rig, RunProgress(run_id="drift-web1-1", done=1, total=2, key="x"))
         events = seen.drain()
-    assert [event.tag for event in events] == ["salt/job/1/prog/web1/12", "salt/job/drift-web1-1/prog/web1/1"]
+    assert [event.tag for event in events] == ["saltern/run/1/progress", "saltern/run/drift-web1-1/progress"]
     assert events[0].data["text"] == "12/40 nginx (pkg.installed)"
     assert heard == [said]
     session = rig.handlers.context.sessions.session("web1")

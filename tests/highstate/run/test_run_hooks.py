@@ -255,7 +255,12 @@ def test_a_run_stops_between_chunks_and_goes_on_later() -> None:
 
 def test_who_listens_hears_of_each_result() -> None:
     heard: list[tuple[str, int]] = []
-    go(Machine(), low("a"), low("b"), on_result=lambda key, chunk, result: heard.append((chunk.name, result.run_num)))
+    go(
+        Machine(),
+        low("a"),
+        low("b"),
+        on_result=lambda key, chunk, result, total: heard.append((chunk.name, result.run_num)),
+    )
     assert heard == [("a", 0), ("b", 1)]
 
 

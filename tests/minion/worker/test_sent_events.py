@@ -48,9 +48,9 @@ def tags(folder: RunFolder) -> list[str]:
 
 def test_fire_event_of_a_chunk(folder: RunFolder) -> None:
     events, result = attempt(folder), RESULT
-    events.on_result("k", low(), result)
-    events.on_result("k", low(fire_event=True), result)
-    events.on_result("k2", low(fire_event="my/end"), result)
+    events.on_result("k", low(), result, 9)
+    events.on_result("k", low(fire_event=True), result, 9)
+    events.on_result("k2", low(fire_event="my/end"), result, 9)
     assert tags(folder) == ["salt/state_result/run1/web1/n", "salt/state_result/run1/web1/my/end"]
     assert on_disk(folder)[0][1]["ret"]["__id__"] == "i"
 
@@ -61,10 +61,32 @@ def test_a_run_sends_so_many_events_and_says_why_it_sends_no_more(folder: RunFol
         assert events.fire("t", {}) == ""
     assert "a run may send 500 events" in events.fire("t", {})
     assert "a run may send 500 events" in events.on_result(
-        "k", low(fire_event=True), StateResult(name="n", result=True)
+        "k", low(fire_event=True), StateResult(name="n", result=True), 9
     )
     assert "a run may send 500 events" in attempt(folder).fire("t", {}), "another attempt at the run counts with it"
     assert len(on_disk(folder)) == MOST_RUN_EVENTS
+
+
+def test_each_state_where_that_is_asked_for(folder: RunFolder) -> None:
+    events = SentEvents("web1", "run1", folder, lambda: None, each_state=True)
+    for number in range(3):
+        assert events.on_result(f"k{number}", low(), StateResult(name="n", result=True, run_num=number), 9) == ""
+    assert tags(folder) == [f"salt/job/run1/prog/web1/{number}" for number in range(3)]
+    assert on_disk(folder)[0][1]["len"] == 9
+    again = SentEvents("web1", "run1", folder, lambda: None, each_state=True)
+    again.on_result("k0", low(), StateResult(name="n", result=True, run_num=0), 9)
+    again.on_result("k3", low(), StateResult(name="n", result=True, run_num=3), 9)
+    assert tags(folder)[3:] == ["salt/job/run1/prog/web1/3"], "those of an earlier attempt are not sent again"
+
+
+def test_events_of_each_state_leave_room_for_the_others(folder: RunFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sent_events, "MOST_STATE_EVENTS", 2)
+    events = SentEvents("web1", "run1", folder, lambda: None, each_state=True)
+    for number in range(4):
+        assert events.on_result(f"k{number}", low(), StateResult(name="n", result=True, run_num=number), 9) == ""
+    assert len(on_disk(folder)) == 2
+    for _ in range(MOST_RUN_EVENTS):
+        assert events.fire("t", {}) == ""
 
 
 def test_a_run_sends_so_many_bytes(folder: RunFolder, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -102,7 +124,7 @@ def test_values_that_no_message_can_carry(folder: RunFolder) -> None:
 
 def test_the_event_of_a_large_result_is_cut(folder: RunFolder) -> None:
     result = StateResult(name="n", result=True, changes={"diff": "x" * 1_000_000})
-    assert attempt(folder).on_result("k", low(fire_event=True), result) == ""
+    assert attempt(folder).on_result("k", low(fire_event=True), result, 9) == ""
     assert len(on_disk(folder)[0][1]["ret"]["changes"]["diff"]) < MOST_EVENT_BYTES
 
 
@@ -112,12 +134,12 @@ def test_what_a_run_does_again_is_not_sent_again(folder: RunFolder) -> None:
     with first.of(low("a")):
         first.fire("a/1", {"x": 1})
         first.fire("a/1", {"x": 1})
-    first.on_result("k", low("a", fire_event=True), result)
+    first.on_result("k", low("a", fire_event=True), result, 9)
     with first.of(low("b")):
         first.fire("a/1", {"x": 1})
 
     again = attempt(folder)
-    again.on_result("k", low("a", fire_event=True), StateResult(name="n", result=True, duration=7.0))
+    again.on_result("k", low("a", fire_event=True), StateResult(name="n", result=True, duration=7.0), 9)
     with again.of(low("b")):
         assert again.fire("a/1", {"x": 1}) == "", "sent by this very state"
         assert again.fire("b/2", {}) == ""
