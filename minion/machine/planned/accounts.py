@@ -146,6 +146,8 @@ class PlannedAccounts:
         own = "--gid" not in options and "--no-user-group" not in options
         if own and self._entry("group", name) is not None:
             return _refused(9, f"useradd: group {name} exists - if you want to add this user to that group, use -g.")
+        if self._is_taken("passwd", options, "--uid", name):
+            return _refused(4, f"useradd: UID {options['--uid']} is not unique")
         number = options.get("--uid") or str(next(self._numbers))
         group = self._group(options["--gid"]) if "--gid" in options else None
         if "--gid" in options and group is None:
@@ -162,10 +164,20 @@ class PlannedAccounts:
             self._make_home(name, home, int(number), int(gid))
         return _DONE
 
+    def _is_taken(self, database: str, options: Mapping[str, str], option: str, name: str) -> bool:
+        """Whether another entry has the number of an option, which must be nobody else's."""
+        if option not in options or "--non-unique" in options:
+            return False
+        lines = self.answered(["getent", database], self._ask(["getent", database])).stdout.splitlines()
+        fields = (line.split(":") for line in lines)
+        return any(each[2:3] == [options[option]] and each[0] != name for each in fields)
+
     def _usermod(self, options: Mapping[str, str], name: str, _: str) -> Completed:
         entry = self._entry("passwd", name)
         if entry is None:
             return _refused(6, f"usermod: user '{name}' does not exist")
+        if self._is_taken("passwd", options, "--uid", name):
+            return _refused(4, f"usermod: UID '{options['--uid']}' already exists")
         fields = list(entry)
         for option, place in _PASSWD.items():
             if option in options:
@@ -203,6 +215,8 @@ class PlannedAccounts:
     def _groupadd(self, options: Mapping[str, str], name: str, _: str) -> Completed:
         if self._entry("group", name) is not None:
             return _refused(9, f"groupadd: group '{name}' already exists")
+        if self._is_taken("group", options, "--gid", name):
+            return _refused(4, f"groupadd: GID '{options['--gid']}' already exists")
         self._set("group", (name, "x", options.get("--gid") or str(next(self._numbers)), ""))
         return _DONE
 
@@ -210,6 +224,8 @@ class PlannedAccounts:
         entry = self._entry("group", name)
         if entry is None:
             return _refused(6, f"groupmod: group '{name}' does not exist")
+        if self._is_taken("group", options, "--gid", name):
+            return _refused(4, f"groupmod: GID '{options['--gid']}' already exists")
         self._set("group", (*entry[:2], options.get("--gid", entry[2]), entry[3]))
         return _DONE
 

@@ -241,6 +241,33 @@ def test_a_failure_that_nobody_mends_is_one(tmp_path: Path) -> None:
     assert runs(tmp_path, [alone, ("test.fail_without_changes", "f", {})], test=True)["1"].result is False
 
 
+TAKEN: dict[str, list[Low]] = {
+    "group.present": [("group.present", "to-come-g", {"gid": 0})],
+    "group.present of a planned one": [
+        ("group.present", "to-come-g", {"gid": 49881}),
+        ("group.present", "second-g", {"gid": 49881}),
+    ],
+    "group.present changes": [
+        ("group.present", "to-come-g", {"gid": 49881}),
+        ("group.present", "to-come-g", {"gid": 0}),
+    ],
+    "user.present": [("user.present", "saltern-to-come", {"uid": 0})],
+}
+
+
+@pytest.mark.parametrize("name", TAKEN)
+def test_a_number_that_another_has_is_a_failure(tmp_path: Path, name: str) -> None:
+    """The tools refuse it, and so does what stands for them."""
+    found = runs(tmp_path, TAKEN[name], test=True)
+    last = found[str(len(TAKEN[name]) - 1)]
+    assert last.result is False, last.comment
+
+
+def test_a_number_may_be_shared_where_that_is_asked_for(tmp_path: Path) -> None:
+    shared = [("group.present", "to-come-g", {"gid": 0, "non_unique": True})]
+    assert runs(tmp_path, shared, test=True)["0"].result is None
+
+
 OF_A_COMMAND: dict[str, list[Low]] = {
     "named": [("cmd.run", "echo x > {top}/b", {}), ("file.managed", "{top}/b", {"contents": "x"})],
     "below what is named": [("cmd.run", "touch {top}/old/b", {}), ("file.touch", "{top}/old/b/c", {"makedirs": True})],
