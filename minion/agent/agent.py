@@ -25,6 +25,7 @@ from minion.agent.beacons import BeaconKeeper, healing_call
 from minion.agent.call_questions import CallQuestions
 from minion.agent.child_tasks import ChildTasks, collect_grains
 from minion.agent.connection import open_connection
+from minion.agent.connection_trouble import ConnectionTrouble
 from minion.agent.drift import DriftTimer
 from minion.agent.drift_watch import DriftWatch
 from minion.agent.fact_queries import FactAnswerer
@@ -166,8 +167,9 @@ class Agent:
             settings.id,
             fingerprint,
             SessionPorts(send=connection.send, hello=self._hello, keep_alive=self._keep_alive),
-            controller=f"{settings.master[0] if settings.master else ''}:{settings.master_port}",
         )
+        host = settings.master[0] if settings.master else ""
+        self._trouble = ConnectionTrouble(settings.id, host, settings.master_port, settings.controller_key, tasks.fork)
 
     def stop(self) -> None:
         """End the loop at its next turn. Safe to call from a signal handler."""
@@ -176,7 +178,7 @@ class Agent:
     def run(self) -> None:
         """Serve until `stop`."""
         self._tasks.preload()
-        self._session.dialling(time.monotonic())
+        self._trouble.dialling(time.monotonic())
         self._start_grains(time.monotonic())
         self._drift.follow(self._desired.drift, time.time())
         self._follow_mine_functions(time.monotonic())
@@ -192,7 +194,15 @@ class Agent:
 
     def _turn(self, wakeup: int) -> None:
         self._do_due(time.monotonic())
-        parts = (self._grains, self._mine, self._facts, self._beacons, self._returners, self._jobs)
+        parts = (
+            self._grains,
+            self._mine,
+            self._facts,
+            self._beacons,
+            self._returners,
+            self._jobs,
+            self._trouble,
+        )
         readers = [wakeup, self._events.fd, *(fd for part in parts for fd in part.readers())]
         events, ready = self._connection.receive(self._wait(time.monotonic()), readers)
         for event in events:
@@ -205,6 +215,7 @@ class Agent:
         deadlines = [
             now + LONGEST_WAIT,
             self._session.deadline,
+            self._trouble.due_at,
             self._files.next_deadline(),
             self._facts.next_deadline(),
             self._jobs.next_deadline(),
@@ -225,6 +236,7 @@ class Agent:
 
     def _do_due(self, now: float) -> None:
         self._session.tick(now)
+        self._trouble.look(now)
         self._files.expire(now)
         self._facts.expire(now)
         self._jobs.expire(now)
@@ -244,15 +256,12 @@ class Agent:
     def _handle(self, event: ToMinion | ConnectionEvent, now: float) -> None:
         match event:
             case Connected():
+                self._trouble.connected(now)
                 self._session.connected(now)
             case Disconnected():
                 self._disconnected(now)
             case HandshakeFailed():
-                log.error(
-                    "event=handshake_failed do=%s reason=%s",
-                    "compare controller_key with `saltern key controller`",
-                    event.reason,
-                )
+                self._trouble.handshake_failed(event.reason)
             case NotUnderstood():
                 self._refuse(event)
             case KeyState():
@@ -309,7 +318,7 @@ class Agent:
         if self._session.online:
             log.warning("event=connection_lost id=%s", self._settings.id)
         self._session.disconnected()
-        self._session.dialling(now)
+        self._trouble.dialling(now)
         self._files.offline(now)
 
     def _accept_desired(self, message: DesiredUpdate) -> None:
@@ -419,6 +428,8 @@ class Agent:
         elif fd in self._grains.readers():
             if self._grains.receive() and self._session.online:
                 self._connection.send(Grains(grains=self._grains.grains))
+        elif fd in self._trouble.readers():
+            self._trouble.receive(time.monotonic())
         elif fd in self._mine.readers():
             self._mine.receive()
         elif fd in self._facts.readers():

@@ -25,13 +25,6 @@ HELLO_TIMEOUT = 10.0
 """Seconds without a HelloAck, after which the Hello is sent again."""
 
 
-UNREACHABLE_AFTER = 5.0
-"""Seconds without a connection until that is logged."""
-
-UNREACHABLE_AGAIN = 600.0
-"""Most seconds until it is logged again; the first time it is `UNREACHABLE_AFTER`, and then twice as long each time."""
-
-
 class SessionState(enum.Enum):
     """The states above."""
 
@@ -53,11 +46,7 @@ class SessionPorts:
 class AgentSession:
     """The state machine above."""
 
-    def __init__(self, minion_id: str, fingerprint: str, ports: SessionPorts, *, controller: str = "") -> None:
-        """`controller`: host and port that are dialled, for the log."""
-        self._controller = controller
-        self._offline_since = 0.0
-        self._pause = UNREACHABLE_AFTER
+    def __init__(self, minion_id: str, fingerprint: str, ports: SessionPorts) -> None:
         self._id = minion_id
         self._fingerprint = fingerprint
         self._ports = ports
@@ -78,12 +67,6 @@ class AgentSession:
         """There is a connection."""
         self._key_requests = 0
         self._request_key(now)
-
-    def dialling(self, now: float) -> None:
-        """There is no connection; the socket dials until there is one."""
-        self._offline_since = now
-        self._pause = UNREACHABLE_AFTER
-        self.deadline = now + self._pause
 
     def disconnected(self) -> None:
         """The connection is lost; the socket reconnects by itself."""
@@ -157,18 +140,7 @@ class AgentSession:
                 self.deadline = now + self._keepalive_interval
                 self._ports.send(self._ports.keep_alive())
             case SessionState.OFFLINE:
-                self._tell_unreachable(now)
-
-    def _tell_unreachable(self, now: float) -> None:
-        log.warning(
-            "event=controller_unreachable id=%s controller=%s seconds=%.0f do=%s",
-            self._id,
-            self._controller,
-            now - self._offline_since,
-            "see that the controller runs, that `master` names it and that its ports can be reached; still trying",
-        )
-        self._pause = min(2 * self._pause, UNREACHABLE_AGAIN)
-        self.deadline = now + self._pause
+                pass
 
     def _request_key(self, now: float) -> None:
         self.session_state = SessionState.REQUESTING_KEY

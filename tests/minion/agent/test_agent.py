@@ -7,7 +7,7 @@ import stat
 import msgspec
 import pytest
 
-from wire.keys import load_or_create
+from wire.keys import fingerprint, load_or_create
 from wire.messages import Bye, Heartbeat, Hello, KeepAlive, KeyRequest
 
 
@@ -53,8 +53,22 @@ def test_a_controller_that_was_away_is_greeted_again(controller, agents):
 def test_a_wrong_controller_key_is_told(controller, agents, tmp_path):
     other = load_or_create(tmp_path / "other" / "key").public
     agent = agents(controller_key=other).start()
-    controller.wait(lambda: "event=handshake_failed" in agent.logged())
+    controller.wait(lambda: "event=controller_unreachable" in agent.logged())
+    [line] = [line for line in agent.logged().splitlines() if "event=controller_unreachable" in line]
+    assert f"has another key than `controller_key` here, whose fingerprint is {fingerprint(other)}" in line
+    assert "compare with `saltern key controller --fingerprint`" in line
     assert not controller.all(KeyRequest)
+
+
+def test_a_controller_that_is_not_there_is_told_once_and_when_it_is_back(controller, agents):
+    controller.server.stop()
+    agent = agents().start()
+    controller.wait(lambda: "event=controller_unreachable" in agent.logged())
+    assert "nothing listens on 127.0.0.1:" in agent.logged()
+    controller.start()
+    controller.next(Hello)
+    controller.wait(lambda: "event=controller_reached" in agent.logged())
+    assert agent.logged().count("event=controller_unreachable") == 1
 
 
 @pytest.mark.parametrize(

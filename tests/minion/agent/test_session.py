@@ -21,7 +21,6 @@ def session(sent):
         "web1",
         "ab:cd",
         SessionPorts(send=send, hello=lambda: Hello(id="web1", grains={}), keep_alive=KeepAlive),
-        controller="ctl:4506",
     )
 
 
@@ -80,18 +79,3 @@ def test_a_rejected_key_says_what_to_do_once(session, sent, caplog):
     assert caplog.text.count("event=key_rejected") == 1
     assert "ab:cd" in caplog.text
     assert "saltern key accept web1" in caplog.text
-
-
-def test_a_controller_that_cannot_be_reached_is_logged_less_and_less_often(session, caplog):
-    session.dialling(100.0)
-    told, now = [], 100.0
-    while now < 4000.0:
-        now = session.deadline
-        session.tick(now)
-        told.append(now - 100.0)
-    assert told[:4] == [5.0, 15.0, 35.0, 75.0]
-    assert told[-1] - told[-2] == 600.0
-    assert "event=controller_unreachable id=web1 controller=ctl:4506 seconds=5 do=see that" in caplog.messages[0]
-    session.connected(now)
-    session.tick(now + 700.0)
-    assert len(caplog.messages) == len(told)
