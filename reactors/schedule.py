@@ -42,7 +42,7 @@ class Every:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cron:
-    """At the times of a five-field cron expression, and up to `splay` seconds later."""
+    """At the times of a cron expression of five fields, or six with the second last, up to `splay` seconds later."""
 
     expression: str
     splay: float = 0.0
@@ -54,19 +54,24 @@ Schedule: TypeAlias = Every | Cron
 
 
 def parse_schedule(given: Mapping[str, Any]) -> Schedule | None:
-    """`{"interval": seconds, "splay": seconds}` or `{"cron": "*/30 * * * *"}`; empty: None. Raises BadSchedule."""
+    """`{"interval": seconds, "splay": seconds}` or `{"cron": "*/30 * * * *", "timezone": "UTC"}`; empty: None.
+
+    Raises BadSchedule.
+    """
     if not given:
         return None
-    unknown = set(given) - {"interval", "splay", "cron"}
+    unknown = set(given) - {"interval", "splay", "cron", "timezone"}
     if unknown:
-        raise BadSchedule(f"unknown key {sorted(unknown)[0]!r}: interval, splay and cron are known")
+        raise BadSchedule(f"unknown key {sorted(unknown)[0]!r}: interval, splay, cron and timezone are known")
     splay = _seconds(given, "splay", 0.0)
     if "cron" in given:
         if "interval" in given:
             raise BadSchedule("interval and cron exclude each other")
-        schedule = Cron(expression=str(given["cron"]), splay=splay)
+        schedule = Cron(expression=str(given["cron"]), splay=splay, zone=_known_zone(given.get("timezone") or ""))
         _triggers(schedule)
         return schedule
+    if "timezone" in given:
+        raise BadSchedule("timezone says how the times of cron are read, and there is no cron")
     if "interval" not in given:
         raise BadSchedule("an interval (seconds) or a cron expression is wanted")
     return Every(seconds=_seconds(given, "interval", SHORTEST), splay=splay)
@@ -117,19 +122,32 @@ def _triggers(schedule: Cron) -> list[Any]:
     from apscheduler.triggers.cron import CronTrigger
 
     fields = _ALIASES.get(schedule.expression, schedule.expression).split()
-    if len(fields) != 5:
-        wanted = "minute, hour, day of the month, month and day of the week"
+    if len(fields) not in (5, 6):
+        wanted = "minute, hour, day of the month, month, day of the week, and as a sixth the second,"
         raise BadSchedule(f"cron {schedule.expression!r}: {wanted} are wanted, and not {len(fields)} fields")
-    minute, hour, day, month, weekday = fields
+    minute, hour, day, month, weekday, second = [*fields, "0"][:6]
     both = not day.startswith("*") and not weekday.startswith("*")
     try:
         weekdays = _weekdays(weekday)
         return [
-            CronTrigger(minute=minute, hour=hour, day=days, month=month, day_of_week=names, timezone=UTC)
+            CronTrigger(second=second, minute=minute, hour=hour, day=days, month=month, day_of_week=names, timezone=UTC)
             for days, names in ([(day, "*"), ("*", weekdays)] if both else [(day, weekdays)])
         ]
     except ValueError as error:
         raise BadSchedule(f"cron {schedule.expression!r}: {error}") from error
+
+
+def _known_zone(name: Any) -> str:
+    """The name, if there is such a zone."""
+    from reactors.wall_clock import zone_of
+
+    if not isinstance(name, str):
+        raise BadSchedule(f"timezone is a name like Europe/Berlin, not {name!r}")
+    try:
+        zone_of(name)
+    except ValueError as error:
+        raise BadSchedule(str(error)) from error
+    return name
 
 
 def _weekdays(field: str) -> str:

@@ -31,6 +31,7 @@ REPLACED_BY_SKIP_FUNCTION = ("not_in_range", "in_skip_range", "skip_explicit")
 """Why a job may not run, where the function that `skip_function` names runs in its place."""
 
 _UNITS = {"seconds": 1, "minutes": 60, "hours": 3600, "days": 86_400}
+_NO_WHENS: Mapping[str, Any] = {}
 _CLOCKS = ("when", "cron", "once")
 
 MOST_EXPLICIT = 1000
@@ -135,21 +136,30 @@ class ScheduledJob:
         return None
 
 
-def jobs_of(schedule: Mapping[str, Any]) -> tuple[dict[str, ScheduledJob], dict[str, str]]:
-    """The jobs of a `schedule` by name, and why those that cannot be followed cannot."""
+def jobs_of(
+    schedule: Mapping[str, Any], whens: Mapping[str, Any] = _NO_WHENS
+) -> tuple[dict[str, ScheduledJob], dict[str, str]]:
+    """The jobs of a `schedule` by name, and why those that cannot be followed cannot; `whens`: see `job_of`."""
     jobs, refused = {}, {}
     for name, item in schedule.items():
         if name in SETTINGS:
             continue
         try:
-            jobs[name] = job_of(str(name), item, schedule)
+            jobs[name] = job_of(str(name), item, schedule, whens)
         except ValueError as error:
             refused[str(name)] = str(error)
     return jobs, refused
 
 
-def job_of(name: str, item: Any, schedule: Mapping[str, Any]) -> ScheduledJob:
-    """One entry; BadSchedule says what is wrong with it."""
+def job_of(name: str, item: Any, schedule: Mapping[str, Any], whens: Mapping[str, Any] = _NO_WHENS) -> ScheduledJob:
+    """One entry; BadSchedule says what is wrong with it.
+
+    Args:
+        name: of the job.
+        item: what stands there.
+        schedule: the entries about all jobs.
+        whens: times by name, that `when` may say instead (`whens` of pillar and grains).
+    """
     if not isinstance(item, Mapping):
         raise BadSchedule(f"a job is a mapping, not {item!r}")
     fun = item.get("function") or item.get("func") or item.get("fun")
@@ -165,7 +175,7 @@ def job_of(name: str, item: Any, schedule: Mapping[str, Any]) -> ScheduledJob:
         fun=fun,
         args=tuple(args),
         kwargs=dict(kwargs),
-        times=_times(item, zone),
+        times=_times(item, zone, whens),
         splay=_splay(item.get("splay") or schedule.get("splay")),
         enabled=_yes(item.get("enabled", True)) and _yes(schedule.get("enabled", True)),
         at_most=int(item.get("maxrunning", 1)) if _yes(item.get("jid_include", True)) else sys.maxsize,
@@ -210,7 +220,7 @@ def _json_mapping(key: str, item: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
-def _times(item: Mapping[str, Any], zone: str) -> Every | Cron | FixedTimes:
+def _times(item: Mapping[str, Any], zone: str, whens: Mapping[str, Any]) -> Every | Cron | FixedTimes:
     clocks = [key for key in _CLOCKS if key in item]
     units = [key for key in _UNITS if key in item]
     if len(clocks) > 1 or (clocks and units):
@@ -230,7 +240,15 @@ def _times(item: Mapping[str, Any], zone: str) -> Every | Cron | FixedTimes:
     if clocks == ["once"]:
         form = item.get("once_fmt")
         return FixedTimes(texts=(_read("once", value, str(form)) if form else _date(value),))
-    return FixedTimes(texts=tuple(_checked_datetime(one) for one in (value if isinstance(value, list) else [value])))
+    texts = value if isinstance(value, list) else [value]
+    named = [whens[one] if isinstance(one, str) and one in whens else one for one in texts]
+    return FixedTimes(texts=tuple(_checked_datetime(one) for one in named))
+
+
+def whens_of(pillar: Any, grains: Any) -> dict[str, Any]:
+    """The times that jobs may name: `whens` of the pillar, and of the grains below. What is no mapping has none."""
+    both = [one for one in (grains, pillar) if isinstance(one, Mapping)]
+    return {str(name): at for whens in both for name, at in whens.items()}
 
 
 def _next_of(times: FixedTimes, now: float, zone_name: str) -> float | None:

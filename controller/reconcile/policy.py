@@ -45,7 +45,7 @@ from reactors.controller_jobs import ControllerJobs, read_controller_jobs
 from reactors.events import tag_matches
 from reactors.rules.native_rule import NativeRules, read_rules
 from reactors.rules.reactor_map import ReactorMap, read_reactor_map
-from reactors.schedule import parse_schedule
+from reactors.schedule import BadSchedule, parse_schedule
 
 POLICY_FILE = "saltern.yaml"
 
@@ -64,6 +64,8 @@ class DriftPolicy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     splay: float = 60.0
     cron: str = ""
     """Takes the place of `interval` when it is not empty."""
+    timezone: str = ""
+    """Whose clocks `cron` follows, as `Europe/Berlin`; empty: those of each minion."""
     watch: bool = False
     """Whether minions also check a file or service as soon as somebody else changes it."""
 
@@ -72,6 +74,9 @@ class DriftPolicy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
         schedule: dict[str, float | str | bool] = {}
         if self.cron:
             schedule = {"cron": self.cron, "splay": self.splay}
+            schedule |= {"timezone": self.timezone} if self.timezone else {}
+        elif self.timezone:
+            raise BadSchedule("timezone says how the times of cron are read, and there is no cron")
         elif self.interval > 0:
             schedule = {"interval": self.interval, "splay": self.splay}
         parse_schedule(schedule)

@@ -45,6 +45,7 @@ from minion.spool.desired_state import DesiredState
 from minion.spool.minion_events import MinionEventsOutbox
 from minion.spool.schedule import UNREPORTED
 from minion.spool.triggers import TriggerFile
+from reactors.scheduled_jobs import whens_of
 from wire.client import Connected, ConnectionEvent, Disconnected, HandshakeFailed, NotUnderstood
 from wire.errors import BadKey, CannotConnect, PatchMismatch
 from wire.messages import (
@@ -311,7 +312,7 @@ class Agent:
         self._jobs.events.reconnected()
         self._events.reconnected()
         self._mine.connected()
-        if self._beacons.problems or self._returners.problems:
+        if self._drift.problems or self._beacons.problems or self._returners.problems:
             self._send(self._keep_alive())
 
     def _disconnected(self, now: float) -> None:
@@ -337,7 +338,10 @@ class Agent:
         self._connection.send(Held(generation=message.generation, digest=message.digest))
         if changed is not None and self._triggers.forget_others(changed.chunks):
             self._send(self._keep_alive())
+        wrong = self._drift.problems
         self._drift.follow(self._desired.drift, time.time())
+        if self._drift.problems != wrong:
+            self._send(self._keep_alive())
         self._follow_mine_functions(time.monotonic())
         self._jobs.document_changed()
         if self._desired.modules != modules:  # without a run, grains of a changed `_grains` would wait for the next
@@ -408,7 +412,8 @@ class Agent:
             self._jobs.accept(self._drift_watch.take(self._desired, now, time.time()))
 
     def _run_scheduled_jobs(self, now: float) -> None:
-        self._schedule.look(self._desired.schedule, now)
+        whens = whens_of(self._desired.whens, self._grains.grains.get("whens"))
+        self._schedule.look(self._desired.schedule, now, whens)
         if now >= self._schedule.due_at:
             for call in self._schedule.take_due(now, self._jobs.running(), len(self._jobs.outbox)):
                 self._jobs.accept(call)
@@ -482,7 +487,7 @@ class Agent:
             held=self._desired.digest,
             running=self._jobs.running(),
             pending_triggers=pending_triggers,
-            problems=(*self._beacons.problems, *self._returners.problems)[:MOST_PROBLEMS],
+            problems=(*self._drift.problems, *self._beacons.problems, *self._returners.problems)[:MOST_PROBLEMS],
         )
 
 

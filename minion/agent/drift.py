@@ -30,6 +30,8 @@ class DriftTimer:
         self._given: Mapping[str, Any] = {}
         self._schedule: Schedule | None = None
         self.due_at = float("inf")
+        self.problems: tuple[str, ...] = ()
+        """Why no check is made, for the controller."""
 
     def follow(self, given: Mapping[str, Any], now: float) -> None:
         """The document in force has this schedule."""
@@ -38,8 +40,10 @@ class DriftTimer:
         self._given = given
         try:
             self._schedule = parse_schedule({key: value for key, value in given.items() if key != "watch"})
+            self.problems = ()
         except BadSchedule as error:
             self._schedule = None
+            self.problems = (f"drift is not checked: {error}",)
             log.error("event=drift_schedule_refused error=%s", error)
         self._plan(now)
 

@@ -30,6 +30,9 @@ MOST_WAITING = 200
 """Results that wait for the controller, above which those of jobs are no longer kept for it."""
 
 
+_NO_WHENS: Mapping[str, Any] = {}
+
+
 class ScheduleTimer:
     """When jobs are due. Times are seconds since the epoch."""
 
@@ -38,6 +41,7 @@ class ScheduleTimer:
         self._id = minion_id
         self._own_jobs: Mapping[str, Any] = {}
         self._pillar_jobs: Mapping[str, Any] = {}
+        self._whens: Mapping[str, Any] = {}
         self._items: Mapping[str, Any] = {}
         self._jobs: dict[str, Any] = {}
         self._due: dict[str, float] = {}
@@ -56,19 +60,19 @@ class ScheduleTimer:
         """When `take_due` has something; infinity when never."""
         return min(self._due.values(), default=float("inf"))
 
-    def look(self, pillar: Any, now: float) -> None:
-        """Read the schedule again where the file or the pillar has changed."""
+    def look(self, pillar: Any, now: float, whens: Mapping[str, Any] = _NO_WHENS) -> None:
+        """Read the schedule again where the file, the pillar or what `when` may name has changed."""
         pillar = pillar if isinstance(pillar, Mapping) else {}
         try:
             found = self._file.stat()
             seen = (found.st_mtime_ns, found.st_ino)
         except OSError:
             seen = (0, 0)
-        if seen == self._read_version and pillar == self._pillar_jobs:
+        if seen == self._read_version and pillar == self._pillar_jobs and whens == self._whens:
             return
         if seen != self._read_version:
             self._read()
-        self._read_version, self._pillar_jobs = seen, pillar
+        self._read_version, self._pillar_jobs, self._whens = seen, pillar, whens
         self._follow(now)
 
     def take_due(self, now: float, running: Collection[str], waiting: int) -> list[Call]:
@@ -115,7 +119,7 @@ class ScheduleTimer:
     def _follow(self, now: float) -> None:
         """Plan new and changed jobs; unchanged ones keep their time."""
         items = {**self._pillar_jobs, **self._own_jobs}
-        about = {key: items.get(key) for key in SETTINGS}
+        about = {**{key: items.get(key) for key in SETTINGS}, "whens": self._whens}
         same = {name for name, item in items.items() if self._items.get(name) == (item, about)}
         self._items = {name: (item, about) for name, item in items.items()}
         if not items:
@@ -123,7 +127,7 @@ class ScheduleTimer:
             self._write_due()
             return
         self._skip_function = str(items.get("skip_function") or "")
-        self._jobs, refused = jobs_of(items)
+        self._jobs, refused = jobs_of(items, self._whens)
         for name, why in refused.items():
             if name not in same:
                 log.error("event=scheduled_job_refused job=%s error=%s", name, why)

@@ -50,6 +50,7 @@ class DesiredState:
         self.drift: Mapping[str, Any] = {}
         self.modules: Mapping[str, str] = {}
         self.schedule: Any = None
+        self.whens: Any = None
         self.mine_functions: Any = None
         self.beacons: Any = None
         try:
@@ -94,6 +95,7 @@ class DesiredState:
         self.generation, self.digest, self.drift = held.generation, held.digest, held.desired.drift
         self.modules = held.desired.modules
         self.schedule = held.desired.pillar.get("schedule")
+        self.whens = held.desired.pillar.get("whens")
         self.mine_functions = held.desired.pillar.get("mine_functions")
         self.beacons = held.desired.pillar.get("beacons")
 

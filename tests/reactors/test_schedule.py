@@ -19,6 +19,7 @@ def test_nothing_given_is_no_schedule():
         ({"interval": 60}, Every(seconds=60)),
         ({"interval": 60, "splay": 5}, Every(seconds=60, splay=5)),
         ({"cron": "*/5 * * * *"}, Cron(expression="*/5 * * * *")),
+        ({"cron": "0 4 * * * 30", "timezone": "Asia/Tokyo"}, Cron(expression="0 4 * * * 30", zone="Asia/Tokyo")),
     ],
 )
 def test_parses(given, wanted):
@@ -38,6 +39,10 @@ def test_parses(given, wanted):
         {"interval": 60, "splay": -1},
         {"cron": "every day"},
         {"cron": "61 * * * *"},
+        {"cron": "0 4 * * * 61"},
+        {"cron": "0 4 * * * 0 2027"},
+        {"cron": "0 4 * * *", "timezone": "Mars/Olympus"},
+        {"interval": 60, "timezone": "UTC"},
         {"cron": "* * * * *", "interval": 3},
         {"intervall": 60},
     ],

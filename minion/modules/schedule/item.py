@@ -35,7 +35,7 @@ def build_schedule_item(context: Context, name: str, **kwargs: Any) -> dict[str,
     if "splay" in kwargs:
         item["splay"] = {"start": splay["start"], "end": splay["end"]} if isinstance(splay, Mapping) else splay
     item |= {key: kwargs[key] for key in _AS_THEY_ARE if key in kwargs}
-    refused = _refused(name, item)
+    refused = _refused(context, name, item)
     return {"comment": refused, "result": False} if refused else item
 
 
@@ -55,12 +55,13 @@ def _conflict(name: str, kwargs: Mapping[str, Any]) -> str:
     return ""
 
 
-def _refused(name: str, item: Mapping[str, Any]) -> str:
+def _refused(context: Context, name: str, item: Mapping[str, Any]) -> str:
     """Why the agent could not follow this."""
-    from reactors.scheduled_jobs import job_of
+    from reactors.scheduled_jobs import job_of, whens_of
 
+    whens = whens_of(context.pillar.get("whens"), context.grains.get("whens")) if "when" in item else {}
     try:
-        job_of(name, item, {})
+        job_of(name, item, {}, whens)
     except ValueError as error:
         return f"Job {name} cannot be followed: {error}."
     return ""

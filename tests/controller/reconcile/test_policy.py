@@ -42,12 +42,16 @@ def test_an_interval_of_nothing_is_no_schedule():
 def test_a_cron_expression_takes_the_place_of_the_interval():
     schedule = read_policy(tree("drift: {cron: '0 4 * * *', splay: 5m}")).drift.schedule()
     assert schedule == {"cron": "0 4 * * *", "splay": 300.0}
+    schedule = read_policy(tree("drift: {cron: '0 4 * * *', splay: 0, timezone: Asia/Tokyo}")).drift.schedule()
+    assert schedule == {"cron": "0 4 * * *", "splay": 0.0, "timezone": "Asia/Tokyo"}
 
 
 @pytest.mark.parametrize(
     ("text", "message", "hint"),
     [
         ("drift: {cron: '61 4 * * *'}", "cron '61 4 * * *'", ""),
+        ("drift: {cron: '0 4 * * *', timezone: Tokyo/Asia}", "there is no 'Tokyo/Asia' on this machine", ""),
+        ("drift: {timezone: Asia/Tokyo}", "there is no cron", ""),
         ("drift: {interval: 0.1}", "interval must be", ""),
         ("aply: manual", "aply", "did you mean `apply`?"),
         ("apply: maybe", "Invalid enum value 'maybe'", "apply is auto or manual"),

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from datetime import datetime
+from zoneinfo import ZoneInfo
 
 import pytest
 
@@ -64,3 +66,17 @@ def test_a_schedule_that_cannot_be_read_is_logged_and_checks_nothing(timer, capl
     timer.follow({"interval": "soon"}, NOW)
     assert timer.due_at == float("inf")
     assert "event=drift_schedule_refused" in caplog.text
+
+
+def test_cron_follows_the_clocks_of_a_zone(timer):
+    noon = datetime(2026, 11, 24, 12, tzinfo=ZoneInfo("Asia/Tokyo")).timestamp()
+    timer.follow({"cron": "0 12 * * *", "timezone": "Asia/Tokyo"}, noon - 3600)
+    assert timer.due_at == noon
+
+
+def test_a_schedule_that_cannot_be_followed_is_a_problem_until_there_is_another(timer):
+    timer.follow({"cron": "0 12 * * *", "timezone": "Mars/Olympus"}, NOW)
+    assert timer.due_at == float("inf")
+    assert "drift is not checked: timezone: there is no 'Mars/Olympus'" in timer.problems[0]
+    timer.follow(EVERY_MINUTE, NOW)
+    assert timer.problems == ()

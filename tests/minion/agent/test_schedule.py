@@ -177,3 +177,24 @@ def test_options_that_change_nothing_are_told(controller, agents):
     agent = agents(schedule={"j": job}).start()
     wanted = "event=scheduled_job_options_ignored job=j options=enabeld"
     controller.wait(lambda: wanted in agent.logged(), "the warning")
+
+
+def test_when_names_times_of_pillar_and_grains(controller, agents, desired_state, tmp_path):
+    job = {"function": "test.ping", "when": ["tea", "lunch", "2030-01-02T03:04:05"]}
+    grains = {"whens": {"tea": "2031-01-01 17:00", "lunch": "2029-06-01 12:00"}}
+    agent = agents(grains=grains, schedule={"a": job, "b": {"function": "test.ping", "when": "nap"}}).start()
+    controller.next(Hello)
+    controller.wait(lambda: "event=scheduled_job_refused job=b" in agent.logged(), "the refusal")
+
+    def due(name):
+        return call(controller, f"c{len(controller.seen)}", "schedule.show_next_fire_time", name)["next_fire_time"]
+
+    assert due("a").startswith("2029-06-01")
+    controller.desire(
+        desired_state(("test", "nop", "x"), pillar={"whens": {"tea": "2028-03-04 17:00", "nap": "14:00"}})
+    )
+    controller.wait(lambda: due("a").startswith("2028-03-04"), "the pillar's time, which is above the grain's")
+    assert due("b")
+    assert call(controller, "add", "schedule.add", "c", function="test.ping", when="nap")["result"] is True
+    refused = call(controller, "no", "schedule.add", "d", function="test.ping", when="naap", outcome="failed")
+    assert "'naap' is no time" in refused["comment"]
