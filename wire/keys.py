@@ -51,6 +51,25 @@ def load_or_create(path: Path) -> KeyPair:
         raise BadKey(f"{path}: the key was removed while it was being made") from error
 
 
+def write_public(path: Path, public: str) -> None:
+    """Write a public key to a new file, as `read_public` reads it; BadKey when that cannot be."""
+    try:
+        _write(path, f"public: {public}\n".encode("ascii"))
+    except OSError as error:
+        raise BadKey(f"{path}: cannot write the public key: {error.strerror}") from error
+
+
+def read_public(text: str) -> str:
+    """The public key in the text of a file: alone, or in the line `public: KEY`. BadKey when there is none."""
+    lines = [line.strip() for line in text.splitlines() if line.strip() and not line.startswith("secret:")]
+    for line in lines:
+        if line.startswith("public:") or len(lines) == 1:
+            key = line.removeprefix("public:").strip()
+            check_public_key(key)
+            return key
+    raise BadKey("there is no line `public: KEY`")
+
+
 def fingerprint(public: str) -> str:
     """SHA-256 of the public key as pairs of hex digits; BadKey when `public` is no key."""
     return hashlib.sha256(check_public_key(public)).digest().hex(":")

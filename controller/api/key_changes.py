@@ -152,4 +152,5 @@ def _key_view(record: KeyRecord) -> KeyView:
         first_seen=record.first_seen,
         changed=record.changed,
         conflict=record.conflict,
+        public_key=record.public_key,
     )

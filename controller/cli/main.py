@@ -31,7 +31,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "runner": ("runner", "Call a runner: a function of the controller."),
     "wheel": ("runner", "Call a wheel: a function over what the controller holds."),
     "orchestrations": ("orchestrations", "Orchestrations that go on, and those that ended."),
-    "key": ("key", "Accept, reject and list the keys of minions."),
+    "key": ("keys.key", "Accept, reject and list the keys of minions."),
     "login": ("access.login", "Get a token for a password."),
     "logout": ("access.login", "Take that token back."),
     "whoami": ("access.login", "Who you are for the controller."),

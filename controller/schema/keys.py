@@ -17,6 +17,7 @@ class KeyView(ApiStruct, frozen=True, kw_only=True):
     changed: float
     conflict: bool = False
     """It asks for an id that another key already has."""
+    public_key: str = ""
 
 
 class KeyRefusals(ApiStruct, frozen=True, kw_only=True):

@@ -67,8 +67,12 @@ class Desk:
         self.minions = dict.fromkeys(("db1", "web1", "web2"), "Synced")
         self.paused: set[str] = set()
         self.key_views = {
-            "aa:01": KeyView(minion="db1", state="accepted", fingerprint="aa:01", first_seen=1.0, changed=2.0),
-            "aa:02": KeyView(minion="web1", state="pending", fingerprint="aa:02", first_seen=1.0, changed=1.0),
+            "aa:01": KeyView(
+                minion="db1", state="accepted", fingerprint="aa:01", first_seen=1.0, changed=2.0, public_key="1" * 40
+            ),
+            "aa:02": KeyView(
+                minion="web1", state="pending", fingerprint="aa:02", first_seen=1.0, changed=1.0, public_key="2" * 40
+            ),
             "aa:03": KeyView(
                 minion="db1", state="pending", fingerprint="aa:03", first_seen=3.0, changed=3.0, conflict=True
             ),

@@ -152,25 +152,6 @@ def test_values_of_minions_do_not_steer_the_terminal(saltern, served):
     assert "\x1b" not in saltern("status").out
 
 
-def test_key_verbs(saltern, served, desk):
-    listed = saltern("key", "list")
-    assert "aa:02" in listed.out
-    assert "2 keys to be accepted" in listed.err
-    done = saltern("key", "accept", "*")
-    assert (done.code, done.out) == (0, "accepted web1\n"), "a glob leaves conflicts alone"
-    assert saltern("key", "accept", "*").code == 5
-    conflict = saltern("key", "accept", "aa:03")
-    assert conflict.code == 1
-    assert "another key is accepted for 'db1'" in conflict.err
-    assert saltern("key", "reject", "web1", "-y").out == "rejected web1\n"
-    assert json.loads(saltern("key", "finger", "web1", "--out", "json").out) == {
-        "aa:02": {"minion": "web1", "state": "rejected"}
-    }
-    assert saltern("key", "controller").out == "P" * 40 + "\n"
-    assert saltern("key", "delete", "web1", "-y").out == "deleted web1\n"
-    assert set(desk.key_views) == {"aa:01", "aa:03"}
-
-
 def test_a_folder_before_or_after_the_verb_counts(saltern, served, config_dir, tmp_path):
     nowhere = str(tmp_path / "nowhere")
     assert saltern("key", "-c", nowhere, "list").code == 64
@@ -178,23 +159,6 @@ def test_a_folder_before_or_after_the_verb_counts(saltern, served, config_dir, t
     assert saltern("key", "-c", nowhere, "list", "-c", str(config_dir)).code == 0
     assert json.loads(saltern("key", "--out", "json", "list").out)
     assert saltern("key", "-L", "list").code == 64
-
-
-def test_refused_key_requests_are_told(saltern, served, desk):
-    assert "refused" not in saltern("key", "list").err
-    desk.refused_keys = {"requests-a-second": 7, "pending-keys": 1}
-    text = "limits refused 8 key requests since the controller started (requests-a-second 7, pending-keys 1)"
-    assert text in saltern("key", "list").err
-    assert text in saltern("key", "accept", "nobody").err
-
-
-def test_salt_keys_options(saltern, served):
-    assert saltern("key", "-L").out == saltern("key").out
-    assert saltern("key", "-A", "-y").out == "accepted web1\n"
-    assert saltern("key", "-r", "web1").out == "rejected web1\n"
-    assert "aa:02" in saltern("key", "-f", "web1").out
-    assert "aa:01" in saltern("key", "-F").out
-    assert saltern("key", "-d", "web1", "-y").out == "deleted web1\n"
 
 
 def test_diff_history_and_show(saltern, served):
@@ -223,14 +187,6 @@ def test_two_kinds_of_target_are_refused_by_name(saltern, served, desk):
         assert ended.code == 64
         assert "-E and -G cannot go together" in ended.err
     assert saltern("run", "-L", "-L", "web1", "test.ping").code == 0
-
-
-def test_that_there_are_no_keys_is_said(saltern, served, desk):
-    desk.key_views.clear()
-    ended = saltern("key", "list")
-    assert (ended.code, ended.out) == (0, "")
-    assert "there are no keys" in ended.err
-    assert json.loads(saltern("key", "list", "--out", "json").out) == []
 
 
 def test_a_kind_of_target_needs_a_target(saltern, served):

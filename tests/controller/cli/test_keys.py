@@ -1,0 +1,137 @@
+"""`saltern key`, its verbs and salt-key's options as they are typed, against a served desk."""
+
+import json
+
+import pytest
+
+from wire.keys import fingerprint, load_or_create, read_public
+
+ALL = "Accepted Keys:\ndb1\nDenied Keys:\ndb1\nUnaccepted Keys:\nweb1\nRejected Keys:\n"
+"""As salt-key 3008 prints the same keys."""
+
+
+def test_lists_are_salt_keys(saltern, served):
+    assert saltern("key", "-L").out == saltern("key", "--list-all").out == ALL
+    assert saltern("key", "list").out == saltern("key").out == saltern("key", "-l", "all").out == ALL
+    for word in ("un", "unaccepted", "pre"):
+        assert saltern("key", "-l", word).out == saltern("key", "list", word).out == "Unaccepted Keys:\nweb1\n"
+    assert saltern("key", "-l", "acc").out == "Accepted Keys:\ndb1\n"
+    assert saltern("key", "-l", "rej").out == "Rejected Keys:\n"
+    assert saltern("key", "-l", "denied").out == "Denied Keys:\ndb1\n"
+    assert "1 key to be accepted" in saltern("key", "list").err
+    wrong = saltern("key", "-l", "foo")
+    assert wrong.code == 64
+    assert "'foo' is no state of keys" in wrong.err
+
+
+def test_json_is_salt_keys(saltern, served):
+    document = {"minions": ["db1"], "minions_pre": ["web1"], "minions_rejected": [], "minions_denied": ["db1"]}
+    assert json.loads(saltern("key", "-L", "--out", "json").out) == document
+    assert json.loads(saltern("key", "list", "--out", "json").out) == document
+    assert json.loads(saltern("key", "-l", "pre", "--out=json").out) == {"minions_pre": ["web1"]}
+    prints = {"minions": {"db1": "aa:01"}, "minions_pre": {"web1": "aa:02"}, "minions_denied": {"db1": "aa:03"}}
+    local = {"local": {"controller.pub": "cc:cc"}}
+    assert json.loads(saltern("key", "-F", "--out", "json").out) == {**local, **prints}
+    assert json.loads(saltern("key", "-f", "web1", "--out", "json").out) == {"minions_pre": {"web1": "aa:02"}}
+    assert json.loads(saltern("key", "-f", "nobody", "--out", "json").out) == {}
+    assert json.loads(saltern("key", "-p", "web*", "--out", "json").out) == {"minions_pre": {"web1": "2" * 40}}
+
+
+def test_fingerprints_and_public_keys_as_text(saltern, served):
+    assert saltern("key", "-f", "db1").out == "Accepted Keys:\ndb1:  aa:01\nDenied Keys:\ndb1:  aa:03\n"
+    assert saltern("key", "-F").out.startswith("Local Keys:\ncontroller.pub:  cc:cc\nAccepted Keys:\ndb1:  aa:01\n")
+    assert saltern("key", "-p", "web1").out == f"Unaccepted Keys:\nweb1:  {'2' * 40}\n"
+    assert saltern("key", "print", "nobody").code == 5
+    assert saltern("key", "finger", "nobody").code == 5
+    assert saltern("key", "-P").out.count(":  ") == 3
+    assert "aa:02" in saltern("key", "list", "--verbose").out
+
+
+def test_salt_keys_changes(saltern, served, desk):
+    assert saltern("key", "-A", "-y").out == (
+        "The following keys are going to be accepted:\nUnaccepted Keys:\nweb1\nKey for minion web1 accepted.\n"
+    )
+    again = saltern("key", "-A", "-y")
+    assert (again.code, again.out) == (0, "The key glob '*' does not match any unaccepted keys.\n")
+    refused = saltern("key", "-r", "web1", "-y")
+    assert (refused.code, refused.out) == (0, "The key glob 'web1' does not match any unaccepted keys.\n")
+    assert "Key for minion web1 rejected.\n" in saltern("key", "-r", "web1", "-y", "--include-accepted").out
+    assert saltern("key", "-R", "-y").code == 0
+    assert saltern("key", "-a", "web1", "--include-denied", "-y").out == (
+        "The key glob 'web1' does not match any unaccepted or denied keys.\n"
+    )
+    assert "web1 accepted" in saltern("key", "-a", "web1", "--include-all", "-y").out
+    assert json.loads(saltern("key", "-r", "web1", "--include-all", "-y", "--out", "json").out) == {
+        "minions_rejected": ["web1"]
+    }
+    assert "web1 accepted" in saltern("key", "-a", "web1,nobody", "--include-rejected", "-y").out
+    assert saltern("key", "-d", "web1", "-y", "-q").out == ""
+    assert "Key for minion db1 deleted." in saltern("key", "-D", "-y").out
+    assert not desk.key_views
+
+
+def test_a_denied_key_is_not_accepted_in_place_of_the_other(saltern, served):
+    refused = saltern("key", "-a", "db1", "--include-denied", "-y")
+    assert refused.code == 1
+    assert "another key is accepted for 'db1'" in refused.err
+
+
+def test_verbs(saltern, served, desk):
+    done = saltern("key", "accept", "*")
+    assert (done.code, done.out.splitlines()[-1]) == (0, "Key for minion web1 accepted."), "a glob leaves conflicts"
+    assert saltern("key", "accept", "*").code == 5
+    conflict = saltern("key", "accept", "aa:03")
+    assert conflict.code == 1
+    assert "another key is accepted for 'db1'" in conflict.err
+    assert "Key for minion web1 rejected." in saltern("key", "reject", "web1", "-y").out
+    assert json.loads(saltern("key", "finger", "web1", "--out", "json").out) == {"minions_rejected": {"web1": "aa:02"}}
+    assert saltern("key", "controller").out == "P" * 40 + "\n"
+    assert "Key for minion web1 deleted." in saltern("key", "delete", "web1", "-y").out
+    assert set(desk.key_views) == {"aa:01", "aa:03"}
+
+
+def test_refused_key_requests_are_told(saltern, served, desk):
+    assert "refused" not in saltern("key", "list").err
+    desk.refused_keys = {"requests-a-second": 7, "pending-keys": 1}
+    text = "limits refused 8 key requests since the controller started (requests-a-second 7, pending-keys 1)"
+    assert text in saltern("key", "list").err
+    assert text in saltern("key", "accept", "nobody").err
+
+
+def test_that_there_are_no_keys_is_said(saltern, served, desk):
+    desk.key_views.clear()
+    ended = saltern("key", "list")
+    assert ended.code == 0
+    assert ended.out == "Accepted Keys:\nDenied Keys:\nUnaccepted Keys:\nRejected Keys:\n"
+    assert "there are no keys" in ended.err
+    empty = {"minions": [], "minions_pre": [], "minions_rejected": [], "minions_denied": []}
+    assert json.loads(saltern("key", "list", "--out", "json").out) == empty
+
+
+@pytest.mark.parametrize("words", [("gen", "web9", "--dir", "{}"), ("--gen-keys", "web9", "--gen-keys-dir", "{}")])
+def test_a_pair_is_made(saltern, tmp_path, words):
+    made = saltern("key", *(word.format(tmp_path) for word in words))
+    assert made.code == 0
+    keys = load_or_create(tmp_path / "web9.key")
+    assert read_public((tmp_path / "web9.pub").read_text()) == keys.public
+    assert fingerprint(keys.public) in made.out
+    assert (tmp_path / "web9.key").stat().st_mode & 0o077 == 0
+    again = saltern("key", *(word.format(tmp_path) for word in words))
+    assert again.code == 1
+    assert "is there already" in again.err
+    assert load_or_create(tmp_path / "web9.key") == keys
+
+
+@pytest.mark.parametrize("name", ["../x", "/etc/x", "a/b", "a\nb", "", "x" * 300])
+def test_a_pair_has_no_name_that_leads_elsewhere(saltern, tmp_path, name):
+    assert saltern("key", "gen", name, "--dir", str(tmp_path)).code == 64
+    assert not [path for path in tmp_path.rglob("*") if path.suffix in (".key", ".pub")]
+
+
+def test_options_that_mean_nothing_say_so(saltern, served, tmp_path):
+    made = saltern("key", "--gen-keys", "x", "--gen-keys-dir", str(tmp_path), "--keysize", "4096")
+    assert made.code == 0
+    assert made.err == "--keysize means nothing here: CURVE keys have one size\n"
+    done = saltern("key", "-d", "web1", "-y", "--preserve-minions", "true", "--rotate-aes-key", "false")
+    assert done.code == 0
+    assert done.err.count("means nothing here") == 2
