@@ -26,7 +26,7 @@ _NAMED = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Change:
+class AskedChange:
     """How a change is asked for."""
 
     yes: bool
@@ -36,7 +36,7 @@ class Change:
     quiet: bool = False
 
 
-def change(verb: str, names: Sequence[str], how: Change, among: Sequence[str] = ()) -> None:
+def change(verb: str, names: Sequence[str], how: AskedChange, among: Sequence[str] = ()) -> None:
     """Accept, reject or delete.
 
     Args:
@@ -82,7 +82,7 @@ def refused(client: Client) -> str:
     return f"limits refused {count} since the controller started ({by_limit}); a minion asks again by itself"
 
 
-def _nothing(client: Client, verb: str, names: Sequence[str], among: Sequence[str], how: Change) -> None:
+def _nothing(client: Client, verb: str, names: Sequence[str], among: Sequence[str], how: AskedChange) -> None:
     """No key is meant: said as salt-key says it, where its options were used."""
     if not among:
         hint = "; ".join(filter(None, ("see: saltern key list", refused(client))))

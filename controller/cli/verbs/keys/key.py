@@ -12,7 +12,7 @@ from controller.cli import options, output
 from controller.cli.client import Client
 from controller.cli.failure import NO_TARGET, Failure
 from controller.cli.verbs.keys import listing
-from controller.cli.verbs.keys.changing import Change, change, refused
+from controller.cli.verbs.keys.changing import AskedChange, change, refused
 from controller.cli.verbs.keys.generating import generate
 from controller.schema.keys import ControllerKey, KeyView
 
@@ -78,10 +78,10 @@ def key_command(ctx: click.Context, /, yes: bool, out: str, config_dir: Path, **
     if len(asked) > 1:
         raise click.UsageError("one of salt-key's actions at a time")
     action, value = asked[0] if asked else ("list_all", True)
-    _act(action, value, given, Change(yes=yes, out=out, config_dir=config_dir, quiet=given["quiet"]))
+    _act(action, value, given, AskedChange(yes=yes, out=out, config_dir=config_dir, quiet=given["quiet"]))
 
 
-def _act(action: str, value: Any, given: dict[str, Any], how: Change) -> None:
+def _act(action: str, value: Any, given: dict[str, Any], how: AskedChange) -> None:
     """Do what one of salt-key's options asks."""
     names = ("*",) if action.endswith("_all") else (str(value),)
     match action.removesuffix("_all"):
@@ -128,7 +128,7 @@ def list_command(state: str, verbose: bool, out: str, config_dir: Path) -> None:
 @_config_dir
 def accept_command(names: tuple[str, ...], yes: bool, out: str, config_dir: Path) -> None:
     """Accept keys: from then on these minions get their desired state. A glob takes pending keys only."""
-    change("accept", names, Change(yes=yes, out=out, config_dir=config_dir))
+    change("accept", names, AskedChange(yes=yes, out=out, config_dir=config_dir))
 
 
 @key_command.command("reject")
@@ -138,7 +138,7 @@ def accept_command(names: tuple[str, ...], yes: bool, out: str, config_dir: Path
 @_config_dir
 def reject_command(names: tuple[str, ...], yes: bool, out: str, config_dir: Path) -> None:
     """Reject keys: they get nothing, and stay known."""
-    change("reject", names, Change(yes=yes, out=out, config_dir=config_dir))
+    change("reject", names, AskedChange(yes=yes, out=out, config_dir=config_dir))
 
 
 @key_command.command("delete")
@@ -148,7 +148,7 @@ def reject_command(names: tuple[str, ...], yes: bool, out: str, config_dir: Path
 @_config_dir
 def delete_command(names: tuple[str, ...], yes: bool, out: str, config_dir: Path) -> None:
     """Forget keys; such a minion may ask again."""
-    change("delete", names, Change(yes=yes, out=out, config_dir=config_dir))
+    change("delete", names, AskedChange(yes=yes, out=out, config_dir=config_dir))
 
 
 @key_command.command("finger")
