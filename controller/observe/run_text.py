@@ -61,7 +61,7 @@ def names_secret(name: str) -> bool:
 
 def _shown(value: Any, name: str = "") -> Any:
     """The value of an argument or key with this name. Of a `pillar`, no value is shown, since any may be secret."""
-    if names_secret(name):
+    if names_secret(name) or name == "chunk":  # `cp.recv_chunked`: content of a file
         return _HIDDEN
     if isinstance(value, Mapping):
         return {key: _shown(inner, "pillar" if name == "pillar" else str(key)) for key, inner in value.items()}

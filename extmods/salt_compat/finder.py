@@ -179,3 +179,8 @@ def install_finder(functions: ImportableFunctions = NO_FUNCTIONS) -> None:
         finder = _SaltFinder()
         sys.meta_path.append(finder)
     finder.functions = functions
+
+
+def is_installed() -> bool:
+    """Whether imports of `salt.*` are answered in this process."""
+    return any(isinstance(one, _SaltFinder) for one in sys.meta_path)

@@ -13,7 +13,7 @@ cmd.powershell cmd.powershell_all: for Windows
 cmd.run_chroot: Salt's ends every process below the new root when it is done; use cmd.run with chroot(8)
 cmd.shell_info: use cmd.run
 config.gather_bootstrap_script: it fetches a program of Salt's
-cp.cache_file_ssh cp.hash_file_ssh cp.recv cp.recv_chunked: inner parts of Salt's
+cp.cache_file_ssh cp.hash_file_ssh cp.recv: inner parts of Salt's
 cp.push cp.push_dir: a minion sends no files to the controller
 disk.format disk.resize2fs disk.tune disk.wipe: too much is lost by a wrong word; use cmd.run
 disk.hdparms disk.hpa disk.iostat disk.smart_attributes: use cmd.run

@@ -5,20 +5,25 @@ There is no `cp.push`: a minion sends no files to the controller (docs/security.
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import posixpath
+import zlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from highstate.salt_urls import split_salt_url
 from minion.arguments.sources import as_sources
-from minion.arguments.types import CommaList
+from minion.arguments.types import CommaList, Mode
 from minion.execution.arguments import AlwaysDone, NotSupported
 from minion.execution.context import Context
 from minion.execution.errors import CallFailed
 from minion.machine.fetch_cache import WebCache
 from minion.machine.source_places import source_place
+
+RECEIVED_BYTES = 64 * 1024 * 1024
+"""Of a file that `saltern cp` sends: larger ones are for trees and web servers."""
 
 
 def get_file(
@@ -197,6 +202,55 @@ def envs(context: Context) -> list[str]:
     return list(context.files.saltenvs()) or ["base"]
 
 
+def recv_chunked(
+    context: Context,
+    dest: str,
+    chunk: str,
+    append: bool = False,
+    compressed: bool = True,
+    mode: Mode | None = None,
+    last: bool = True,
+) -> bool:
+    """Take a piece of a file that `saltern cp` sends; with the last one the file takes its place, in one step.
+
+    Args:
+        context: of the call.
+        dest: where the file goes; its folder must be there.
+        chunk: base64 of the piece.
+        append: whether it follows on pieces that came before; else it is the first.
+        compressed: whether it is compressed with gzip.
+        mode: of the file; without it that of the file which is there, or 0644.
+        last: whether it is the last.
+    """
+    target = Path(dest)
+    if not target.is_absolute() or target.is_dir() or not target.parent.is_dir():
+        raise CallFailed(f"{dest} is no absolute path of a file in a folder that is there")
+    part = Path(_folder(context), "received", hashlib.sha256(dest.encode()).hexdigest())
+    part.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with part.open("ab" if append else "wb") as file:
+        room = RECEIVED_BYTES - file.tell()
+        data = _unpacked(chunk, compressed, room)
+        file.write(data or b"")
+    if data is None:
+        part.unlink()
+        raise CallFailed(f"{dest} has more than {RECEIVED_BYTES // 1024**2} MiB: bring it in the tree, or by a URL")
+    if last:
+        context.machine.copy(str(part), dest, mode=mode)
+        part.unlink()
+    return True
+
+
+def _unpacked(chunk: str, compressed: bool, room: int) -> bytes | None:
+    """The piece; None where it has more bytes than there is room for. CallFailed for what is none."""
+    try:
+        data = base64.b64decode(chunk, validate=True)
+        if compressed:
+            data = zlib.decompressobj(wbits=31).decompress(data, room + 1)
+    except (ValueError, zlib.error) as error:
+        raise CallFailed(f"this is no piece of a file: {error}") from None
+    return data if len(data) <= room else None
+
+
 def _source(context: Context, path: str, saltenv: str) -> bytes | None:
     folder, env = _place(path, saltenv)
     try:
@@ -262,5 +316,6 @@ FUNCTIONS: Mapping[str, Any] = {
     "is_cached": is_cached,
     "list_master_symlinks": list_master_symlinks,
     "list_minion": list_minion,
+    "recv_chunked": recv_chunked,
     "stat_file": stat_file,
 }

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from extmods.salt_compat.exceptions import SaltInvocationError
-from saltern.client.jobs import Job
+from saltern.client.jobs import FunctionJobs, Job
 
 _PAUSE = 0.01
 """Seconds between looks at all that go on, when none of them has news."""
@@ -36,7 +36,7 @@ class Batch:
         self,
         minions: Sequence[str],
         size: str | int,
-        begin: Callable[[str], Job],
+        begin: Callable[[str], Job | FunctionJobs],
         *,
         failhard: bool = False,
         batch_wait: float = 0,
@@ -65,7 +65,7 @@ class Batch:
                     free.append(time.monotonic() + self._wait)
                 elif news is not None:
                     silent = False
-                    failed = failed or (self._failhard and any(data["retcode"] for data in news.values()))
+                    failed = failed or (self._failhard and any(_failed(data["retcode"]) for data in news.values()))
                     yield self._shown(news)
             if silent and len(going) < self._size:
                 time.sleep(_PAUSE)
@@ -75,6 +75,10 @@ class Batch:
             return {minion: data["ret"] for minion, data in news.items()}
         minion, data = next(iter(news.items()))
         return {"data": {**data, "id": minion, "return": data["ret"]}}
+
+
+def _failed(retcode: Any) -> bool:
+    return any(retcode.values()) if isinstance(retcode, dict) else bool(retcode)
 
 
 _OVER: Any = object()

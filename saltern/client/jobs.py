@@ -51,7 +51,7 @@ class JobRequest:
         if unknown := sorted(set(more) - set(known) - set(_IGNORED)):
             raise SaltInvocationError(f"there is no argument {unknown[0]}; arguments of the function stand in kwarg")
         if not isinstance(fun, str):
-            raise SaltInvocationError("a job calls one function; call the others in jobs of their own")
+            raise SaltInvocationError("a job that is not waited for calls one function")
         target = target_of(tgt, tgt_type)
         if target is None:
             return JobRequest(None)
@@ -168,6 +168,37 @@ class Job:
             view = client.get("/status", StatusView, expression=",".join(minions), kind="list")
         connected = {one.minion for one in view.minions if one.connected}
         return tuple(minion for minion in minions if minion not in connected)
+
+
+class FunctionJobs:
+    """Several functions on the same minions, one after the other, told as one: values are mappings by function.
+
+    Args:
+        functions: their names.
+        jobs: one for each.
+    """
+
+    def __init__(self, functions: Sequence[str], jobs: Sequence[Job]) -> None:
+        self._functions = functions
+        self._first, *self._others = jobs
+        self._first.follow()
+        self.jid, self.minions = self._first.jid, self._first.minions
+
+    def returns(self) -> Iterator[dict[str, Any]]:
+        """As those of a job, with `ret` and `retcode` by function."""
+        whole: dict[str, dict[str, Any]] = {}
+        for function, job in zip(self._functions, (self._first, *self._others), strict=True):
+            if job is not self._first:
+                job.follow()
+            for one in job.returns():
+                for minion, data in one.items():
+                    told = whole.setdefault(minion, {"ret": {}, "retcode": {}, "jid": self.jid})
+                    told["ret"][function], told["retcode"][function] = data["ret"], data["retcode"]
+        yield from ({minion: told} for minion, told in whole.items())
+
+    def returns_or_none(self) -> Iterator[dict[str, Any] | None]:
+        """The same."""
+        yield from self.returns()
 
 
 _NO_END = 86_400.0

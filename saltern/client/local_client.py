@@ -17,7 +17,7 @@ from saltern.client.batches import Batch
 from saltern.client.connection import Connection, NoMinions, explained
 from saltern.client.controller_functions import RunnerClient
 from saltern.client.events import ControllerEvents
-from saltern.client.jobs import Job, JobRequest, is_missing, target_of
+from saltern.client.jobs import FunctionJobs, Job, JobRequest, is_missing, target_of
 from saltern.client.opts import client_config
 
 Returns = dict[str, Any]
@@ -29,7 +29,8 @@ class LocalClient:
 
     Arguments that the methods share:
         tgt: who is meant; with `tgt_type="list"` also a list.
-        fun: the function, `test.ping`. With a list of functions `arg` is a list of their lists of arguments.
+        fun: the function, `test.ping`. With a list of functions `arg` is a list of their lists of arguments; each is a
+            job of its own, one after the other, and the value is a mapping by function.
         arg: positional arguments; texts `name=value` are named ones, as on a command line.
         timeout: seconds of silence after which minions that are not connected are given up; None: the option `timeout`
             of the controller, 5. Those that are connected are waited for.
@@ -260,7 +261,7 @@ class LocalClient:
         rules = {name: kwargs.pop(name) for name in ("failhard", "batch_wait", "raw") if name in kwargs}
         up = [minion for minion, value in self.cmd(tgt, "test.ping", (), timeout, tgt_type).items() if value is True]
 
-        def begin(minion: str) -> Job:
+        def begin(minion: str) -> Job | FunctionJobs:
             return self._begun([minion], fun, arg, timeout, "list", ret, "", kwarg, dict(kwargs))
 
         yield from Batch(up, batch, begin, **rules).returns()
@@ -357,9 +358,15 @@ class LocalClient:
         jid: str,
         kwarg: Mapping[str, Any] | None,
         kwargs: dict[str, Any],
-    ) -> Job:
-        request = self._request(tgt, fun, arg, tgt_type, ret, jid, kwarg, kwargs)
-        return Job(self._connection, request, self._timeout(timeout)).follow()
+    ) -> Job | FunctionJobs:
+        if isinstance(fun, str):
+            request = self._request(tgt, fun, arg, tgt_type, ret, jid, kwarg, kwargs)
+            return Job(self._connection, request, self._timeout(timeout)).follow()
+        requests = [
+            self._request(tgt, one, arguments, tgt_type, ret, jid, kwarg, kwargs)
+            for one, arguments in zip(fun, _lists_of(arg, len(fun)), strict=True)
+        ]
+        return FunctionJobs(fun, [Job(self._connection, one, self._timeout(timeout)) for one in requests])
 
     def _request(
         self,
@@ -381,3 +388,11 @@ class LocalClient:
             return float(self.opts.get("timeout", 5) if given is None else given)
         except (TypeError, ValueError):
             return 5.0
+
+
+def _lists_of(arg: Sequence[Any], functions: int) -> Sequence[Sequence[Any]]:
+    """The arguments of each of several functions; SaltInvocationError for what is no list of lists."""
+    lists = list(arg) or [[] for _ in range(functions)]
+    if len(lists) != functions or not all(isinstance(one, list | tuple) for one in lists):
+        raise SaltInvocationError(f"{functions} functions need a list of {functions} lists of arguments")
+    return lists

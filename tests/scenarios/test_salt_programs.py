@@ -1,0 +1,147 @@
+"""The programs `salt`, `salt-run`, `salt-key`, `salt-cp` and `salt-call` print what real Salt's print.
+
+tests/golden/salt_programs.json is what real Salt said (tools/oracle/programs.py). JSON is compared as values.
+"""
+
+import json
+import os
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from rig import Rig
+
+GOLDEN = json.loads((Path(__file__).parents[1] / "golden" / "salt_programs.json").read_text())
+DIFFERENT = {
+    "salt nobody test.ping": "what is no data is on standard error",
+    "salt-key -f web1 --out json": "keys differ",
+    "salt web1 no.such --out json": "the text says more: names that may be meant",
+}
+
+
+@pytest.fixture
+def rig(make_rig) -> Rig:
+    """One minion, as the real one."""
+    return make_rig(minions={"web1": {"roles": ["web"]}})
+
+
+def program(rig, name, *words, stdin=""):
+    module = name.replace("-", "_")
+    text = f"from saltern.salt_programs.{module} import main; main()"
+    environment = {**os.environ, "SALTERN_CONFIG_DIR": str(rig.config), "NO_COLOR": "1"}
+    return subprocess.run(
+        [sys.executable, "-c", text, *words],
+        env=environment,
+        cwd=rig.directory,
+        capture_output=True,
+        text=True,
+        input=stdin,
+        timeout=100,
+    )
+
+
+def documents(text):
+    """The JSON values that stand one after the other."""
+    decoder, found, rest = json.JSONDecoder(), [], text.lstrip()
+    while rest:
+        value, end = decoder.raw_decode(rest)
+        found.append(value)
+        rest = rest[end:].lstrip()
+    return found
+
+
+def test_the_documented_examples_print_what_salts_print(rig):
+    (rig.directory / "src.txt").write_text("hello\n")
+    wrong = []
+    for case, told in GOLDEN.items():
+        name, *words = shlex.split(case.replace("FOLDER", str(rig.directory)))
+        done = program(rig, name, *words)
+        said = done.stdout.replace(str(rig.directory), "FOLDER")
+        if case in DIFFERENT:
+            continue
+        same = documents(said) == documents(told["out"]) if "--out json" in case else said == told["out"]
+        if not same or done.returncode != told["code"]:
+            wrong.append((case, said, done.stderr, done.returncode, told))
+    assert wrong == []
+    assert (rig.directory / "dst.txt").read_text() == "hello\n"
+
+
+def test_what_differs_has_its_own_form(rig):
+    nobody = program(rig, "salt", "nobody", "test.ping", "--out", "json")
+    assert (nobody.returncode, nobody.stdout) == (2, "{}\n")
+    assert "No minions matched the target" in nobody.stderr
+    assert "ERROR: No return received" in nobody.stderr
+    finger = json.loads(program(rig, "salt-key", "-f", "web1", "--out", "json").stdout)
+    assert list(finger["minions"]) == ["web1"]
+    listed = program(rig, "salt-key", "-L").stdout
+    assert listed == "Accepted Keys:\nweb1\nDenied Keys:\nUnaccepted Keys:\nRejected Keys:\n"
+
+
+def test_more_of_salt(rig):
+    begun = program(rig, "salt", "*", "test.sleep", "0.1", "--async").stdout
+    assert begun.startswith("Executed command with job ID: 20")
+    jid = begun.split()[-1]
+    rig.wait("it", lambda: program(rig, "salt-run", "jobs.lookup_jid", jid, "--out", "json").stdout.strip() != "{}")
+    assert json.loads(program(rig, "salt-run", "jobs.lookup_jid", jid, "--out", "json").stdout) == {"web1": True}
+    assert f"jid: {'20'}" in program(rig, "salt", "*", "test.ping", "--show-jid").stdout
+    written = rig.directory / "out.json"
+    assert program(rig, "salt", "*", "test.ping", "--out", "json", "--out-file", str(written)).stdout == ""
+    assert json.loads(written.read_text()) == {"web1": True}
+    assert "test.ping:" in program(rig, "salt", "*", "-d", "test.ping").stdout
+    assert "test.arg:" in program(rig, "salt-run", "-d", "test.arg").stdout
+    refused = program(rig, "salt", "-a", "pam", "*", "test.ping")
+    assert refused.returncode == 64
+    assert "is not read here" in refused.stderr
+    assert program(rig, "salt", "-E", "-L", "a", "test.ping").returncode == 64
+    assert program(rig, "salt", "-R", "%a", "test.ping").returncode == 1
+    assert program(rig, "salt-run", "no.such").returncode == 1
+
+
+def test_salt_key_changes_keys_after_asking(rig):
+    asked = program(rig, "salt-key", "-d", "web1", stdin="n\n")
+    assert "The following keys are going to be deleted:\nAccepted Keys:\nweb1\nProceed?" in asked.stdout
+    assert rig.keys("accepted") == ["web1"]
+    done = program(rig, "salt-key", "-r", "web1", "--include-accepted", "-y")
+    assert done.stdout == "Key for minion web1 rejected.\n"
+    assert json.loads(program(rig, "salt-key", "-l", "rej", "--out", "json").stdout) == {"minions_rejected": ["web1"]}
+    done = program(rig, "salt-key", "-a", "web1", "--include-rejected", stdin="y\n")
+    assert done.stdout.endswith("Key for minion web1 accepted.\n")
+    assert rig.keys("accepted") == ["web1"]
+
+
+def test_salt_call_is_saltern_call(rig):
+    folder = rig.directory / "web1"
+    done = program(rig, "salt-call", "-c", str(folder), "test.arg", "a", "b=2", "--out", "json")
+    assert json.loads(done.stdout) == {"local": {"args": ["a"], "kwargs": {"b": 2}}}
+    failed = program(rig, "salt-call", "-c", str(folder), "cmd.run", "exit 3", "--out", "json", "--retcode-passthrough")
+    assert (failed.returncode, json.loads(failed.stdout)) == (3, {"local": ""})
+
+
+def test_files_are_copied_in_pieces_and_no_larger_than_the_limit(rig):
+    source, target = rig.directory / "large", rig.directory / "web1" / "large"
+    data = os.urandom(600_000)
+    source.write_bytes(data)
+    source.chmod(0o640)
+    assert rig.saltern("cp", "web1", str(source), str(target), "--out", "json").stdout
+    assert target.read_bytes() == data
+    assert target.stat().st_mode & 0o777 == 0o640
+    assert not list((rig.directory / "web1" / "agent").rglob("received/*"))
+
+    empty = rig.directory / "empty"
+    empty.touch()
+    rig.saltern("cp", "-L", "web1", str(empty), str(source), f"{target.parent}/")
+    assert (target.parent / "empty").read_bytes() == b""
+
+    with source.open("wb") as file:
+        file.truncate(64 * 1024 * 1024 + 1)
+    refused = rig.saltern("cp", "web1", str(source), str(target), check=False)
+    assert (refused.returncode, "has more than 64 MiB" in refused.stderr) == (64, True)
+    assert target.read_bytes() == data
+    missing = rig.saltern("cp", "web1", str(empty), "/no/such/folder/x", "--out", "json", check=False)
+    assert missing.returncode == 1
+    assert "in a folder that is there" in json.loads(missing.stdout)["web1"]["/no/such/folder/x"]
+    assert rig.saltern("cp", "nobody", str(empty), "/tmp/x", check=False).returncode == 5
+    history = rig.ask("/history")
+    assert all("chunk=***" in one["args"] for one in history if one["fun"] == "cp.recv_chunked")
