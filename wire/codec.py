@@ -23,6 +23,7 @@ from wire.messages import (
     Mine,
     MinionEvents,
     Name,
+    Publish,
     RunEvents,
     RunKind,
     RunResult,
@@ -173,6 +174,10 @@ def _checked(message: ToController, limits: MinionLimits) -> ToController:
             return _with(message, answers=tuple(_with(answer, value=value) for answer, value in pairs))
         case GetStates():
             return _with(message, pillar=check_value(message.pillar, limits))
+        case Publish():
+            return _with(
+                message, args=tuple(check_value(list(message.args), limits)), kwargs=check_value(message.kwargs, limits)
+            )
         case Mine():
             values = check_value({name: entry.value for name, entry in message.entries.items()}, limits)
             entries = {name: _with(entry, value=values[name]) for name, entry in message.entries.items()}

@@ -99,6 +99,14 @@ class MinionLimits:
     """Questions of a minion at once for states that are compiled for it (`saltern call state.apply SLS`)."""
     state_questions_a_second: LimitSeconds = 0.2
     """Such questions a second, for good; more are refused. One is answered at a time."""
+    peer_calls: LimitCount = 30
+    """Calls of functions on others and of runners that a minion may ask for at once, where `peer` allows them."""
+    peer_calls_a_second: LimitSeconds = 0.2
+    """Such calls a second, for good; more are refused. Two go on at a time."""
+    peer_seconds: LimitSeconds = 50.0
+    """Seconds that a minion waits for the returns of such a call at most."""
+    peer_bytes: LimitCount = 4 * MIB
+    """Bytes of the returns of such a call; of more, the minion gets an error."""
     subscription_bytes: LimitCount = 256 * KIB
     """`connection_bytes` of a connection to the publish port."""
 

@@ -258,6 +258,26 @@ class GetStates(_Message, tag="get-states", frozen=True, kw_only=True):
     """What templates of states see over the pillar; those of the pillar do not."""
 
 
+class Publish(_Message, tag="publish", frozen=True, kw_only=True):
+    """Asks for a function on other minions, or for a runner, where `peer` and `peer_run` allow it.
+
+    Answer: `Published`. It is sent once: who loses the connection meanwhile cannot know whether it was done.
+    """
+
+    request: Whole
+    nonce: Name
+    """Chosen by chance: what comes twice is done once."""
+    kind: Literal["minion", "runner"] = "minion"
+    target: PathText = ""
+    """Of minions; of the kind `target_kind`."""
+    target_kind: Name = "glob"
+    fun: Name
+    args: tuple[Any, ...] = ()
+    kwargs: dict[str, Any] = {}
+    timeout: MessageSeconds = 5.0
+    """Seconds to wait for returns."""
+
+
 class Bye(_Message, tag="bye", frozen=True, kw_only=True):
     """The agent stops of its own will."""
 
@@ -450,6 +470,18 @@ class StatesFound(_Message, tag="states-found", frozen=True, kw_only=True):
     """Why not, ready to be shown."""
 
 
+class Published(_Message, tag="published", frozen=True, kw_only=True):
+    """Answer to `Publish`."""
+
+    request: int
+    jid: str = ""
+    """Of the job, or of the call of the runner."""
+    returns: dict[str, Any] = {}
+    """Minion -> what it returned, of those that did in time; `value` -> what the runner returned."""
+    failed: tuple[str, ...] = ()
+    """Minions among them whose function failed; `value`, where the runner did."""
+
+
 # --- controller -> everyone with an accepted key, on 4505 -----------------------------------------------------------
 
 
@@ -482,6 +514,7 @@ ToController: TypeAlias = (
     | Mine
     | GetMine
     | GetStates
+    | Publish
     | Bye
 )
 ToMinion: TypeAlias = (
@@ -502,5 +535,6 @@ ToMinion: TypeAlias = (
     | Blob
     | MineFound
     | StatesFound
+    | Published
     | Heartbeat
 )

@@ -106,6 +106,23 @@ def decide_calls(
     return Decision(allowed=bool(calls), why=source)
 
 
+def decide_peer(
+    minion: str, call: AskedFunction, minions: frozenset[str], settings: AccessSettings, select: SelectMinions
+) -> Decision:
+    """Whether a minion may have a function called on others, or a runner. Nothing is allowed that no rule names.
+
+    Source: `minion_pub` and `minion_runner` of salt/daemons/masterapi.py.
+    """
+    source, entries = ("peer", settings.peer) if call.kind == "minion" else ("peer_run", settings.peer_run)
+    if not _FUNCTION.fullmatch(call.fun) or call.fun.startswith("publish."):
+        return Decision(allowed=False, why=f"{call.fun[:80]!r} is nothing that a minion may publish")
+    rules = [rule for entry in entries if _fits(entry.who, minion) for rule in entry.rules]
+    if any(_covers(rule, call, minions, select) for rule in rules):
+        return Decision(allowed=True, why=source)
+    what = call.fun if call.kind == "minion" else f"the runner {call.fun}"
+    return Decision(allowed=False, why=f"no rule of {source} lets it call {what}" + (" there" if minions else ""))
+
+
 def _uncovered(call: AskedFunction, principal: Principal, source: str, rules: Sequence[AccessRule]) -> str:
     what = call.fun if call.kind == "minion" else f"the {call.kind} {call.fun}"
     if not rules:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
 
 from controller.access.access import Access
@@ -13,9 +14,15 @@ from controller.access.pam import PamPasswords
 from controller.access.tokens import Tokens
 from controller.composition.shared import Shared
 from controller.config.settings import ControllerSettings
+from controller.jobs.jobs import Jobs
 from controller.jobs.targets import Targets
 from controller.observe.metrics import Metrics
+from controller.runners.runner_jobs import RunnerJobs
+from controller.runners.waiting import call_and_wait
 from controller.schema.errors import ServiceError
+from controller.schema.requests import CallQuestion, RunnerQuestion
+from controller.schema.runners import RunnerItem
+from controller.schema.runs import CallProgress, CallReturn
 from controller.schema.targets import TargetExpression
 from controller.store import Store
 
@@ -46,6 +53,29 @@ def make_access(
         on_refusal=on_refusal,
     )
     return Access(settings=rules, audit=audit, tokens=tokens, logins=logins, select=select)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServicePeerWork:
+    """Does what minions ask of one another (`PeerWork`)."""
+
+    targets: Targets
+    jobs: Jobs
+    runners: RunnerJobs
+
+    def select(self, target: TargetExpression) -> Sequence[str]:
+        """See `PeerWork`."""
+        return self.targets.select(target)
+
+    def call(
+        self, minions: Sequence[str], question: CallQuestion, user: str
+    ) -> AsyncIterator[CallReturn | CallProgress]:
+        """See `PeerWork`."""
+        return self.jobs.call(minions, question, user=user)
+
+    def runner(self, question: RunnerQuestion, user: str) -> AsyncIterator[RunnerItem]:
+        """See `PeerWork`."""
+        return call_and_wait(self.runners, question, user)
 
 
 def _select(targets: Targets, expression: str) -> frozenset[str]:

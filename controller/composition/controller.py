@@ -9,7 +9,7 @@ from controller.api.service import ControllerService, MinionActions
 from controller.compilation.build_reconciler import BuildReconciler
 from controller.compilation.compile_pool import CompilePool
 from controller.compilation.source_reconciler import SourceReconciler
-from controller.composition.access import compose_access
+from controller.composition.access import ServicePeerWork, compose_access
 from controller.composition.api import ServedParts, compose_actions, compose_key_changes, compose_service
 from controller.composition.compilation import compose_compilation
 from controller.composition.messages import compose_handlers, compose_wire
@@ -63,11 +63,13 @@ def compose(resources: Resources) -> Parts:
     wire = compose_wire(shared)
     reconciler = compose_reconciler(shared, wire.server)
     compilation = compose_compilation(shared, wire.server, reconciler)
-    handlers = compose_handlers(shared, wire.server, reconciler, compilation)
+    access = compose_access(shared)
+    handlers = compose_handlers(shared, wire.server, reconciler, compilation, access)
     actions = compose_actions(shared, wire.server, reconciler, compilation, handlers)
     pull_requests = compose_pull_requests(shared, actions.previews, actions.reports, reconciler)
     key_changes = compose_key_changes(shared, wire.server, compilation)
     runners = compose_runners(shared, compilation, actions.jobs, key_changes)
+    handlers.answers.peers.work = ServicePeerWork(targets=shared.targets, jobs=actions.jobs, runners=runners)
     returners = compose_returners(shared)
     schedule = _compose_schedule(shared, runners, actions)
     engines = compose_engines(shared, runners)
@@ -98,7 +100,7 @@ def compose(resources: Resources) -> Parts:
         reactor=compose_reactor(shared, compilation, actions.jobs, runners, reconciler, returners),
         engines=engines,
         schedule=schedule,
-        access=compose_access(shared),
+        access=access,
     )
 
 

@@ -6,6 +6,7 @@ import asyncio
 from dataclasses import dataclass
 from functools import partial
 
+from controller.access.access import Access
 from controller.composition.compilation import CompilationParts
 from controller.composition.shared import Shared
 from controller.messages.after_commit import AfterCommit
@@ -15,6 +16,7 @@ from controller.messages.key_requests import KeyRequests
 from controller.messages.message_handlers import AnswerSources, MessageHandlers
 from controller.messages.mine_pace import MinePace
 from controller.messages.minion_events import MinionEventHandler
+from controller.messages.peer_calls import PeerCalls
 from controller.messages.replies import Replies
 from controller.messages.run_events import RunEventHandler
 from controller.messages.run_results import RunResults
@@ -54,7 +56,7 @@ def compose_wire(shared: Shared) -> WireParts:
 
 
 def compose_handlers(
-    shared: Shared, server: Server, reconciler: Reconciler, compilation: CompilationParts
+    shared: Shared, server: Server, reconciler: Reconciler, compilation: CompilationParts, access: Access
 ) -> MessageHandlers:
     """The handlers of all messages."""
     settings = shared.resources.settings
@@ -94,6 +96,7 @@ def compose_handlers(
             mine_steps=settings.limits.minion.mine_steps,
             mine_pace=MinePace(settings.limits.minion, partial(shared.metrics.limit_refused, "minion")),
             states=_state_questions(shared, replies, compilation),
+            peers=_peer_calls(shared, replies, access),
         ),
     )
 
@@ -111,6 +114,17 @@ def _state_questions(shared: Shared, replies: Replies, compilation: CompilationP
         limits=shared.resources.settings.limits.minion,
         on_refusal=partial(shared.metrics.limit_refused, "minion"),
         saltenvs=partial(_saltenvs_of, shared),
+    )
+
+
+def _peer_calls(shared: Shared, replies: Replies, access: Access) -> PeerCalls:
+    return PeerCalls(
+        settings=access.settings,
+        audit=access.audit,
+        select=access.select,
+        send=replies.send_now,
+        limits=shared.resources.settings.limits.minion,
+        on_refusal=partial(shared.metrics.limit_refused, "minion"),
     )
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias
 
 from matching.linear_regex import PatternRefused
@@ -80,6 +80,10 @@ class AccessSettings:
     """Method -> for those who have shown who they are with it."""
     blacklist_users: tuple[str, ...] = ()
     blacklist_modules: tuple[str, ...] = ()
+    peer: tuple[AccessEntry, ...] = ()
+    """For minions: functions on other minions."""
+    peer_run: tuple[AccessEntry, ...] = ()
+    """For minions: runners."""
     roles: Mapping[Role, tuple[str, ...]] = field(default_factory=dict)
     """Role -> names, and groups with a `%` behind them."""
     permissive: bool = False
@@ -100,6 +104,8 @@ OPTIONS = (
     "publisher_acl_blacklist",
     "client_acl_blacklist",
     "external_auth",
+    "peer",
+    "peer_run",
     "api_roles",
     "permissive_acl",
     "token_expire",
@@ -116,6 +122,8 @@ def read_access(options: Mapping[str, Option], faults: list[Fault]) -> AccessSet
     return AccessSettings(
         publisher_acl=_entries(acl, (), faults) if acl is not None else (),
         external_auth=_external(options.get("external_auth"), faults),
+        peer=_peers(options.get("peer"), "minion", faults),
+        peer_run=_peers(options.get("peer_run"), "runner", faults),
         blacklist_users=users,
         blacklist_modules=modules,
         roles=_roles(options.get("api_roles"), faults),
@@ -163,6 +171,21 @@ def _external(option: Option | None, faults: list[Fault]) -> dict[str, tuple[Acc
         inner = Option(option.value[method], option.at((method,)), option.inner)
         found[method] = _entries(inner, (method,), faults)
     return found
+
+
+def _peers(option: Option | None, kind: RuleKind, faults: list[Fault]) -> tuple[AccessEntry, ...]:
+    """Entries whose names are regular expressions of minions' ids; those of `peer_run` name runners."""
+    if option is None:
+        return ()
+    found = _entries(option, (), faults)
+    for entry in found:
+        named = [rule for rule in entry.rules if rule.kind != "minion" or (kind == "runner" and rule.target)]
+        if entry.group or named:
+            text = f"the rules for {entry.who!r}: neither groups nor @ have a meaning here"
+            faults.append(Fault(option.at((entry.who,)), text + (", nor targets" if kind == "runner" else "")))
+    return tuple(
+        AccessEntry(who=entry.who, rules=tuple(replace(rule, kind=kind) for rule in entry.rules)) for entry in found
+    )
 
 
 def _entries(option: Option, inside: tuple[str, ...], faults: list[Fault]) -> tuple[AccessEntry, ...]:

@@ -21,6 +21,7 @@ from controller.messages.grains import trusted_grains
 from controller.messages.key_requests import KeyRequests
 from controller.messages.mine_pace import MinePace
 from controller.messages.minion_events import MinionEventHandler
+from controller.messages.peer_calls import PeerCalls
 from controller.messages.replies import Replies
 from controller.messages.run_events import RunEventHandler
 from controller.messages.run_results import RunResults, digest_of
@@ -49,6 +50,7 @@ from wire.messages import (
     MineFound,
     MinionEvents,
     MinionEventsAck,
+    Publish,
     Refused,
     ResultAck,
     ResultRefused,
@@ -80,6 +82,7 @@ class AnswerSources:
     """Of comparing that a minion's question to the mine may take."""
     mine_pace: MinePace
     states: StateQuestions
+    peers: PeerCalls
 
 
 @dataclass(slots=True, kw_only=True)
@@ -138,9 +141,13 @@ class MessageHandlers:
     def _refuse_question(self, delivery: Delivery) -> None:
         """Whoever asked need not wait for an answer that does not come."""
         match delivery:
-            case Incoming(key=key, message=FindFile() | ListFiles() | GetBlob() | GetMine() | GetStates() as question):
-                message = "the controller failed to answer; its log says why"
-                self.replies.send(key, Refused(message=message, request=question.request))
+            case Incoming(key=key, message=FindFile() | ListFiles() | GetBlob() as question):
+                self._refuse_number(key, question.request)
+            case Incoming(key=key, message=GetMine() | GetStates() | Publish() as question):
+                self._refuse_number(key, question.request)
+
+    def _refuse_number(self, key: str, number: int) -> None:
+        self.replies.send(key, Refused(message="the controller failed to answer; its log says why", request=number))
 
     def _take(self, delivery: Delivery) -> None:
         match delivery:
@@ -213,6 +220,8 @@ class MessageHandlers:
                 self.replies.send(session.key, MineFound(request=request, answer=said.answer))
             case GetStates():
                 self.answers.states.ask(session, message, self.context.clock())
+            case Publish():
+                self.answers.peers.ask(session, message, self.context.clock())
             case FindFile() | ListFiles() | GetBlob():
                 self.answers.files.ask(session.key, message)
             case Bye():

@@ -68,6 +68,7 @@ from wire.messages import (
     MineFound,
     MinionEventsAck,
     Preview,
+    Published,
     Refused,
     ResultAck,
     ResultRefused,
@@ -289,7 +290,7 @@ class Agent:
             case ResultRefused():
                 log.error("event=result_refused run=%s reason=%s", event.run_id, event.reason)
                 self._jobs.outbox.acknowledge(event.run_id)
-            case FileFound() | FileList() | Blob() | MineFound() | StatesFound() | Refused():
+            case FileFound() | FileList() | Blob() | MineFound() | StatesFound() | Published() | Refused():
                 self._files.answer(event)
 
     def _refuse(self, message: NotUnderstood) -> None:

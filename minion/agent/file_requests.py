@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import msgspec
@@ -16,7 +16,17 @@ import msgspec
 from minion.spool.files import Question
 from wire.codec import decode_to_controller, encode
 from wire.errors import MalformedMessage
-from wire.messages import Blob, FileFound, FileList, MineFound, Refused, StatesFound, ToController
+from wire.messages import (
+    Blob,
+    FileFound,
+    FileList,
+    MineFound,
+    Publish,
+    Published,
+    Refused,
+    StatesFound,
+    ToController,
+)
 
 log = logging.getLogger(__name__)
 
@@ -26,7 +36,7 @@ ANSWER_TIMEOUT = 60.0
 OFFLINE_TIMEOUT = 10.0
 """Seconds that a question waits while the controller is unreachable: long enough for its restart."""
 
-Answer = FileFound | FileList | Blob | MineFound | StatesFound | Refused
+Answer = FileFound | FileList | Blob | MineFound | StatesFound | Published | Refused
 
 
 class Asker(Protocol):
@@ -49,6 +59,7 @@ class _OpenQuestion:
     worker_number: int
     question: Question
     deadline: float
+    sent: bool = False
 
 
 class FileRelay:
@@ -75,7 +86,7 @@ class FileRelay:
         self._last += 1
         numbered = msgspec.structs.replace(question, request=self._last)
         deadline = now + (ANSWER_TIMEOUT if self._online else OFFLINE_TIMEOUT)
-        self._open[self._last] = _OpenQuestion(child, question.request, numbered, deadline)
+        self._open[self._last] = _OpenQuestion(child, question.request, numbered, deadline, sent=self._online)
         if self._online and not self._send(numbered):
             self._refuse(self._last, "too much is waiting to be sent to the controller")
 
@@ -89,7 +100,11 @@ class FileRelay:
         """The controller can be reached (again): send all open questions."""
         self._online = True
         for number, asked in list(self._open.items()):
-            self._open[number] = _OpenQuestion(asked.child, asked.worker_number, asked.question, now + ANSWER_TIMEOUT)
+            if asked.sent and isinstance(asked.question, Publish):
+                self._refuse(number, "the connection was lost meanwhile: whether it was done is not known")
+                continue
+            deadline = now + ANSWER_TIMEOUT
+            self._open[number] = _OpenQuestion(asked.child, asked.worker_number, asked.question, deadline, sent=True)
             self._send(asked.question)
 
     def offline(self, now: float) -> None:
@@ -98,7 +113,7 @@ class FileRelay:
             self._online = False
             for number, asked in list(self._open.items()):
                 deadline = min(asked.deadline, now + OFFLINE_TIMEOUT)
-                self._open[number] = _OpenQuestion(asked.child, asked.worker_number, asked.question, deadline)
+                self._open[number] = replace(asked, deadline=deadline)
 
     def forget(self, child: Asker) -> None:
         """A worker has ended."""

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from minion.execution import LowstateSource
     from minion.execution.lowstate_sources import RootsCompiler
     from minion.spool.files import Controller
+    from wire.messages import Publish, Published, Refused
 
 
 @dataclass(frozen=True)
@@ -53,7 +54,15 @@ class LocalMinion:
             tree_has_modules=self.roots_have_modules if local else lambda: bool(self.held.modules),
             make_run_hooks=self.run_hooks,
             fire=self.fire,
+            publish=None if local else self.publish,
         )
+
+    def publish(self, question: Publish) -> Published | Refused:
+        """Have the controller call others (`publish.publish`), by way of the agent of this machine."""
+        from wire.messages import Published, Refused
+
+        answer = self.controller.ask(question)
+        return answer if isinstance(answer, Published | Refused) else Refused(message="an answer of another kind came")
 
     def fire(self, tag: str, data: Mapping[str, Any]) -> str:
         """Give an event to the agent of this machine; why it is not sent, if it is not."""

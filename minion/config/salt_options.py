@@ -34,7 +34,7 @@ NEEDLESS: tuple[tuple[str, str], ...] = (
     ),
     (
         "the controller reads it (docs/access.md); on a minion it means nothing",
-        "publisher_acl publisher_acl_blacklist external_auth permissive_acl token_expire",
+        "publisher_acl publisher_acl_blacklist external_auth permissive_acl token_expire peer peer_run",
     ),
     ("metrics are served for Prometheus (docs/metrics.md)", "master_stats master_stats_event_iter metrics tracing"),
     (
@@ -189,7 +189,6 @@ LACKING: tuple[tuple[str, str], ...] = (
         "publisher_acl, external_auth and api_roles say who may do what (docs/access.md)",
         """client_acl_verify sudo_acl eauth_tokens token_expire_user_override keep_acl_in_token""",
     ),
-    ("minions cannot publish to minions, nor call runners", "peer peer_run"),
     ("keys are never taken in place of others without a person; auto_accept accepts new ones", "open_mode"),
     (
         "there is no relay between a controller and its minions",

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _NAMES = """
     aliases alternatives archive beacons cmd config cp cron data debconf defaults dig disk dnsutil environ event file
     git grains group hashutil hosts http ini iptables jinja jinja_filter kmod locale log match mine mount network pillar
-    pip pkg ps random saltcheck saltutil schedule service shadow slsutil ssh state status sys sysctl system test
+    pip pkg ps publish random saltcheck saltutil schedule service shadow slsutil ssh state status sys sysctl system test
     timezone user virtualenv
 """
 

@@ -20,7 +20,19 @@ from highstate.files import blob_id
 from highstate.salt_urls import split_salt_url
 from highstate.types import ABSENT, Chunk
 from minion.machine.durable_files import write_durably
-from wire.messages import Blob, FileFound, FileList, FindFile, GetBlob, GetMine, GetStates, ListFiles, Refused, ToMinion
+from wire.messages import (
+    Blob,
+    FileFound,
+    FileList,
+    FindFile,
+    GetBlob,
+    GetMine,
+    GetStates,
+    ListFiles,
+    Publish,
+    Refused,
+    ToMinion,
+)
 
 CACHE_BYTES = 512 * 1024 * 1024
 """Size of the cache; the least recently used contents are removed first."""
@@ -31,7 +43,7 @@ CACHE_SECONDS = 90 * 24 * 3600.0
 LARGEST_FILE = 1024 * 1024 * 1024
 """Bytes; a larger file is refused, since states hold a content in memory."""
 
-Question = FindFile | ListFiles | GetBlob | GetMine | GetStates
+Question = FindFile | ListFiles | GetBlob | GetMine | GetStates | Publish
 AnswerT = TypeVar("AnswerT", FileFound, FileList, Blob)
 
 

@@ -39,7 +39,7 @@ from minion.worker.request import ControllerClient, WorkerRequest
 from minion.worker.run_hooks import run_hooks
 from minion.worker.sent_events import AttributedStates, SentEvents
 from minion.worker.termination import Stop
-from wire.messages import Call, FactAnswer, GetMine, MineFound, Preview, Refused, Run, RunResult
+from wire.messages import Call, FactAnswer, GetMine, MineFound, Preview, Publish, Published, Refused, Run, RunResult
 
 STOPPED = "the run was ended by SIGTERM"
 """Why states were not run."""
@@ -241,6 +241,7 @@ def _context(
         config_dir=str(job.settings.config_dir),
         fire=events.fire,
         ask_mine=lambda asked: _mine_of_others(controller, asked),
+        publish=lambda question: _published(controller, question),
         tree_has_modules=lambda: bool(held().modules),
         make_run_hooks=hooks,
         journal=journal,
@@ -258,6 +259,13 @@ def _mine_of_others(controller: ControllerClient, asked: str) -> FactAnswer:
     if isinstance(answer, MineFound):
         return answer.answer
     return FactAnswer(error=answer.message if isinstance(answer, Refused) else "an answer of another kind came")
+
+
+def _published(controller: ControllerClient, question: Publish) -> Published | Refused:
+    answer = controller.ask(question)
+    if isinstance(answer, Published | Refused):
+        return answer
+    return Refused(message="an answer of another kind came")
 
 
 def _trim_cache(job: WorkerRequest) -> None:

@@ -60,6 +60,7 @@ def _example(kind: type[msgspec.Struct]) -> msgspec.Struct:
         "FactAnswer": FactAnswer(value={"web1": [1]}),
         "dict[str, MineEntry]": {"test.ping": MineEntry(value=True, allow=("a", "b"), allow_type="list")},
         "RunKind": "apply",
+        "Literal['minion', 'runner']": "runner",
         "Literal['ok', 'changed', 'pending', 'failed', 'error']": "failed",
         "Literal['pending', 'accepted', 'rejected']": "rejected",
     }

@@ -2,7 +2,7 @@
 
 import pytest
 
-from controller.access.decision import AskedFunction, decide_calls, decide_role
+from controller.access.decision import AskedFunction, decide_calls, decide_peer, decide_role
 from controller.access.principals import NOBODY, Principal
 from controller.config.access import read_access
 from options.document import parse_document
@@ -193,3 +193,47 @@ def test_what_cannot_be_read_is_an_error_at_its_place(text, fault):
     [found] = faults
     assert fault in str(found)
     assert found.place.startswith("controller:1")
+
+
+PEERS = """
+peer:
+  'db\\d+': [test.*, {'web*': [cmd.run]}]
+  '.*': [grains.get]
+peer_run:
+  mon: [manage.up]
+"""
+
+
+def peer_may(who, fun, minions=("web1",), kind="minion"):
+    faults = []
+    rules = read_access(parse_document(PEERS, "controller"), faults)
+    assert faults == []
+    call = AskedFunction(kind=kind, fun=fun)
+    return decide_peer(who, call, frozenset(minions), rules, lambda each: frozenset(FLEET.get(each, ()))).allowed
+
+
+def test_minions_may_what_peer_says():
+    assert peer_may("db1", "test.ping", ["db1"])
+    assert peer_may("db1", "cmd.run")
+    assert peer_may("x", "grains.get")
+    assert peer_may("mon", "manage.up", (), "runner")
+    for who, fun, minions, kind in (
+        ("db1", "cmd.run", ["db1"], "minion"),
+        ("xdb1", "test.ping", ["web1"], "minion"),
+        ("db1x", "test.ping", ["web1"], "minion"),
+        ("db1\n", "test.ping", ["web1"], "minion"),
+        ("x", "test.ping", ["web1"], "minion"),
+        ("db1", "publish.publish", ["web1"], "minion"),
+        ("db1", "test.ping,cmd.run", ["web1"], "minion"),
+        ("mon", "manage.up", ["web1"], "minion"),
+        ("db1", "manage.up", (), "runner"),
+        ("mon", "manage.upx", (), "runner"),
+    ):
+        assert not peer_may(who, fun, minions, kind), (who, fun, kind)
+
+
+@pytest.mark.parametrize("text", ["peer: {'a%': [x]}", "peer: {a: ['@runner']}", "peer_run: {a: [{'web*': [x]}]}"])
+def test_what_peers_cannot_be_given_is_an_error(text):
+    faults = []
+    read_access(parse_document(text, "controller"), faults)
+    assert len(faults) == 1

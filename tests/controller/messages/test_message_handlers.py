@@ -12,15 +12,19 @@ from types import SimpleNamespace
 import pytest
 import zmq
 
+from controller.access.audit import Audit
 from controller.compilation.compile_messages import CompiledMinion
 from controller.compilation.fact_queries import FactQueries
 from controller.compilation.mine import MineStore
+from controller.config.access import AccessSettings
+from controller.config.limits import AccessLimits
 from controller.messages.after_commit import AfterCommit
 from controller.messages.context import MessageContext, Reconcilers
 from controller.messages.key_requests import KeyRequests
 from controller.messages.message_handlers import AnswerSources, MessageHandlers
 from controller.messages.mine_pace import MinePace
 from controller.messages.minion_events import MinionEventHandler
+from controller.messages.peer_calls import PeerCalls
 from controller.messages.replies import Replies
 from controller.messages.run_events import RunEventHandler
 from controller.messages.run_results import RunResults
@@ -209,6 +213,16 @@ def rig(tmp_path, monkeypatch):
                     limits=MinionLimits(state_questions=2, state_questions_a_second=0.5),
                     on_refusal=metrics_refusals(metrics),
                     saltenvs=lambda minion: frozenset(["base"]),
+                ),
+                peers=PeerCalls(
+                    settings=AccessSettings(),
+                    audit=Audit(
+                        store=store, clock=lambda: 1.0, limits=AccessLimits(), on_refusal=metrics_refusals(metrics)
+                    ),
+                    select=lambda _: frozenset(),
+                    send=server.send,
+                    limits=MinionLimits(),
+                    on_refusal=metrics_refusals(metrics),
                 ),
             ),
         )

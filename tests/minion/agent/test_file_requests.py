@@ -9,7 +9,7 @@ import pytest
 from minion.agent.file_requests import ANSWER_TIMEOUT, OFFLINE_TIMEOUT, FileRelay
 from minion.processes import AgentPipe, Child
 from wire.codec import decode_to_minion, encode
-from wire.messages import FileFound, FindFile, KeepAlive, Refused
+from wire.messages import FileFound, FindFile, KeepAlive, Publish, Refused
 
 
 @pytest.fixture
@@ -106,3 +106,18 @@ def test_a_worker_that_says_anything_else_is_ended(relay, sent, worker, frame):
     assert not sent
     ended = os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
     assert ended.si_status == signal.SIGKILL
+
+
+def test_a_call_of_others_is_not_sent_twice(relay, sent, worker):
+    """What it does may not be done again: after a lost connection its asker hears that it is not known."""
+    child, pipe = worker
+    relay.ask(child, encode(Publish(request=1, nonce="a", fun="cmd.run", target="*")), 0.0)
+    assert sent == []
+    relay.online(1.0)
+    assert [message.nonce for message in sent] == ["a"]
+    relay.offline(2.0)
+    relay.online(3.0)
+    assert len(sent) == 1
+    answer = decode_to_minion(pipe.receive())
+    assert isinstance(answer, Refused)
+    assert "whether it was done is not known" in answer.message
