@@ -23,7 +23,7 @@ from wire.messages import (
     Mine,
     MinionEvents,
     Name,
-    Publish,
+    PublishCall,
     RunEvents,
     RunKind,
     RunResult,
@@ -174,7 +174,7 @@ def _checked(message: ToController, limits: MinionLimits) -> ToController:
             return _with(message, answers=tuple(_with(answer, value=value) for answer, value in pairs))
         case GetStates():
             return _with(message, pillar=check_value(message.pillar, limits))
-        case Publish():
+        case PublishCall():
             return _with(
                 message, args=tuple(check_value(list(message.args), limits)), kwargs=check_value(message.kwargs, limits)
             )

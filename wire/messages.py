@@ -258,7 +258,7 @@ class GetStates(_Message, tag="get-states", frozen=True, kw_only=True):
     """What templates of states see over the pillar; those of the pillar do not."""
 
 
-class Publish(_Message, tag="publish", frozen=True, kw_only=True):
+class PublishCall(_Message, tag="publish", frozen=True, kw_only=True):
     """Asks for a function on other minions, or for a runner, where `peer` and `peer_run` allow it.
 
     Answer: `Published`. It is sent once: who loses the connection meanwhile cannot know whether it was done.
@@ -471,7 +471,7 @@ class StatesFound(_Message, tag="states-found", frozen=True, kw_only=True):
 
 
 class Published(_Message, tag="published", frozen=True, kw_only=True):
-    """Answer to `Publish`."""
+    """Answer to `PublishCall`."""
 
     request: int
     jid: str = ""
@@ -514,7 +514,7 @@ ToController: TypeAlias = (
     | Mine
     | GetMine
     | GetStates
-    | Publish
+    | PublishCall
     | Bye
 )
 ToMinion: TypeAlias = (

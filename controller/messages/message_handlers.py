@@ -50,7 +50,7 @@ from wire.messages import (
     MineFound,
     MinionEvents,
     MinionEventsAck,
-    Publish,
+    PublishCall,
     Refused,
     ResultAck,
     ResultRefused,
@@ -143,7 +143,7 @@ class MessageHandlers:
         match delivery:
             case Incoming(key=key, message=FindFile() | ListFiles() | GetBlob() as question):
                 self._refuse_number(key, question.request)
-            case Incoming(key=key, message=GetMine() | GetStates() | Publish() as question):
+            case Incoming(key=key, message=GetMine() | GetStates() | PublishCall() as question):
                 self._refuse_number(key, question.request)
 
     def _refuse_number(self, key: str, number: int) -> None:
@@ -220,7 +220,7 @@ class MessageHandlers:
                 self.replies.send(session.key, MineFound(request=request, answer=said.answer))
             case GetStates():
                 self.answers.states.ask(session, message, self.context.clock())
-            case Publish():
+            case PublishCall():
                 self.answers.peers.ask(session, message, self.context.clock())
             case FindFile() | ListFiles() | GetBlob():
                 self.answers.files.ask(session.key, message)
@@ -285,7 +285,7 @@ class MessageHandlers:
         self.reconcilers.runs.wake([minion])
 
     def _say_started(self, minion: str, session: str) -> int:
-        """Publish that a minion has connected, in both of Salt's forms; the id of the first event."""
+        """PublishCall that a minion has connected, in both of Salt's forms; the id of the first event."""
         at = time.asctime(time.gmtime(self.context.clock()))
         new, old = tags.minion_start(minion, at)
         event = self.context.bus.publish(new[0], {**new[1], "session": session})

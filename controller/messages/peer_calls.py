@@ -28,7 +28,7 @@ from controller.sessions.sessions import Session
 from controller.store import StoreError
 from options.limits import CountRefusal
 from wire.limits import MinionLimits
-from wire.messages import Publish, Published, Refused, ToMinion
+from wire.messages import PublishCall, Published, Refused, ToMinion
 
 log = structlog.get_logger("saltern.messages")
 
@@ -87,7 +87,7 @@ class PeerCalls:
     _askers: dict[str, _Asker] = field(default_factory=dict)
     _tasks: set[asyncio.Task[None]] = field(default_factory=set)
 
-    def ask(self, session: Session, question: Publish, now: float) -> None:
+    def ask(self, session: Session, question: PublishCall, now: float) -> None:
         """Answer a question of this minion, later."""
         asker = self._askers.setdefault(session.minion, _Asker(tokens=float(self.limits.peer_calls), at=now))
         asker.tokens = min(
@@ -109,7 +109,7 @@ class PeerCalls:
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    async def _answer(self, key: str, minion: str, question: Publish, work: PeerWork) -> None:
+    async def _answer(self, key: str, minion: str, question: PublishCall, work: PeerWork) -> None:
         message: ToMinion
         try:
             message = await self._done(minion, question, work)
@@ -128,7 +128,7 @@ class PeerCalls:
             self._askers[minion].going -= 1
         self.send(key, message)
 
-    async def _done(self, minion: str, question: Publish, work: PeerWork) -> Published:
+    async def _done(self, minion: str, question: PublishCall, work: PeerWork) -> Published:
         call = AskedFunction(kind=question.kind, fun=question.fun, args=question.args, kwargs=question.kwargs)
         minions: Sequence[str] = ()
         decision = Decision(allowed=False, why="")
@@ -153,7 +153,7 @@ class PeerCalls:
         )
         return await _of_minions(question.request, work.call(minions, on_minions, principal.name))
 
-    def _decided_before_targets(self, minion: str, question: Publish, call: AskedFunction) -> Decision:
+    def _decided_before_targets(self, minion: str, question: PublishCall, call: AskedFunction) -> Decision:
         """Whether any rule is about this function: who is in a target tells about grains and pillars of others."""
         if question.target_kind in _BY_PILLAR or "I@" in question.target or "J@" in question.target:
             return Decision(allowed=False, why="a minion may not find others by their pillar")
@@ -163,7 +163,7 @@ class PeerCalls:
 _SOMEBODY = frozenset({""})
 
 
-def _target(question: Publish) -> TargetExpression:
+def _target(question: PublishCall) -> TargetExpression:
     try:
         return msgspec.convert({"kind": question.target_kind, "expression": question.target}, TargetExpression)
     except msgspec.ValidationError as error:

@@ -21,7 +21,7 @@ from wire.messages import (
     FileFound,
     FileList,
     MineFound,
-    Publish,
+    PublishCall,
     Published,
     Refused,
     StatesFound,
@@ -100,7 +100,7 @@ class FileRelay:
         """The controller can be reached (again): send all open questions."""
         self._online = True
         for number, asked in list(self._open.items()):
-            if asked.sent and isinstance(asked.question, Publish):
+            if asked.sent and isinstance(asked.question, PublishCall):
                 self._refuse(number, "the connection was lost meanwhile: whether it was done is not known")
                 continue
             deadline = now + ANSWER_TIMEOUT

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from minion.execution import LowstateSource
     from minion.execution.lowstate_sources import RootsCompiler
     from minion.spool.files import Controller
-    from wire.messages import Publish, Published, Refused
+    from wire.messages import PublishCall, Published, Refused
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class LocalMinion:
             publish=None if local else self.publish,
         )
 
-    def publish(self, question: Publish) -> Published | Refused:
+    def publish(self, question: PublishCall) -> Published | Refused:
         """Have the controller call others (`publish.publish`), by way of the agent of this machine."""
         from wire.messages import Published, Refused
 

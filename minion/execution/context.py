@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from highstate.types import Chunk, Compiled, Files
     from minion.machine.machine import LocalMachine
     from minion.spool.state_queue import StateQueue
-    from wire.messages import FactAnswer, Publish, Published, Refused
+    from wire.messages import FactAnswer, PublishCall, Published, Refused
 
 
 class LowstateSource(Protocol):
@@ -67,7 +67,7 @@ class Context:
     """Takes an event, tag and data, and says why not, if it does not; None: there is nobody to send it to."""
     ask_mine: Callable[[str], FactAnswer] | None = None
     """Asks the controller what others have (`GetMine.asked`); None: there is no controller."""
-    publish: Callable[[Publish], Published | Refused] | None = None
+    publish: Callable[[PublishCall], Published | Refused] | None = None
     """Has others called, by the controller; None: there is no controller."""
     tree_has_modules: Callable[[], bool] | None = None
     """Whether the tree has modules for minions; None: it has to be asked."""

@@ -13,7 +13,7 @@ from uuid import uuid4
 from highstate.salt_yaml import read_word
 from minion.execution.context import Context
 from minion.execution.errors import CallFailed
-from wire.messages import Publish, Published, Refused
+from wire.messages import PublishCall, Published, Refused
 
 
 def publish(
@@ -54,7 +54,7 @@ def runner(context: Context, fun: str, arg: Any = None, timeout: float = 5) -> A
     args, kwargs = _arguments(arg)
     found = _asked(
         context,
-        Publish(request=0, nonce=uuid4().hex, kind="runner", fun=fun, args=args, kwargs=kwargs, timeout=timeout),
+        PublishCall(request=0, nonce=uuid4().hex, kind="runner", fun=fun, args=args, kwargs=kwargs, timeout=timeout),
     )
     value = found.returns.get("value")
     if found.failed:
@@ -64,7 +64,7 @@ def runner(context: Context, fun: str, arg: Any = None, timeout: float = 5) -> A
 
 def _on_minions(context: Context, tgt: str, fun: str, arg: Any, tgt_type: str, timeout: float) -> Published:
     args, kwargs = _arguments(arg)
-    question = Publish(
+    question = PublishCall(
         request=0,
         nonce=uuid4().hex,
         target=str(tgt),
@@ -77,7 +77,7 @@ def _on_minions(context: Context, tgt: str, fun: str, arg: Any, tgt_type: str, t
     return _asked(context, question)
 
 
-def _asked(context: Context, question: Publish) -> Published:
+def _asked(context: Context, question: PublishCall) -> Published:
     if context.publish is None:
         raise CallFailed("there is no controller that could be asked: the agent of this machine does not run")
     answer = context.publish(question)

@@ -29,7 +29,7 @@ from wire.messages import (
     GetMine,
     GetStates,
     ListFiles,
-    Publish,
+    PublishCall,
     Refused,
     ToMinion,
 )
@@ -43,7 +43,7 @@ CACHE_SECONDS = 90 * 24 * 3600.0
 LARGEST_FILE = 1024 * 1024 * 1024
 """Bytes; a larger file is refused, since states hold a content in memory."""
 
-Question = FindFile | ListFiles | GetBlob | GetMine | GetStates | Publish
+Question = FindFile | ListFiles | GetBlob | GetMine | GetStates | PublishCall
 AnswerT = TypeVar("AnswerT", FileFound, FileList, Blob)
 
 

@@ -39,7 +39,7 @@ from minion.worker.request import ControllerClient, WorkerRequest
 from minion.worker.run_hooks import run_hooks
 from minion.worker.sent_events import AttributedStates, SentEvents
 from minion.worker.termination import Stop
-from wire.messages import Call, FactAnswer, GetMine, MineFound, Preview, Publish, Published, Refused, Run, RunResult
+from wire.messages import Call, FactAnswer, GetMine, MineFound, Preview, PublishCall, Published, Refused, Run, RunResult
 
 STOPPED = "the run was ended by SIGTERM"
 """Why states were not run."""
@@ -261,7 +261,7 @@ def _mine_of_others(controller: ControllerClient, asked: str) -> FactAnswer:
     return FactAnswer(error=answer.message if isinstance(answer, Refused) else "an answer of another kind came")
 
 
-def _published(controller: ControllerClient, question: Publish) -> Published | Refused:
+def _published(controller: ControllerClient, question: PublishCall) -> Published | Refused:
     answer = controller.ask(question)
     if isinstance(answer, Published | Refused):
         return answer

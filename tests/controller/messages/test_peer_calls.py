@@ -15,7 +15,7 @@ from controller.sessions.sessions import Session
 from controller.store import Store
 from options.document import parse_document
 from wire.limits import MinionLimits
-from wire.messages import Publish, Published, Refused
+from wire.messages import PublishCall, Published, Refused
 
 
 class Work:
@@ -61,7 +61,7 @@ def session():
 
 
 def asked(number, **more):
-    return Publish(request=number, nonce=str(number), target="*", fun="test.ping", **more)
+    return PublishCall(request=number, nonce=str(number), target="*", fun="test.ping", **more)
 
 
 async def until(what):

@@ -9,7 +9,7 @@ import pytest
 from minion.agent.file_requests import ANSWER_TIMEOUT, OFFLINE_TIMEOUT, FileRelay
 from minion.processes import AgentPipe, Child
 from wire.codec import decode_to_minion, encode
-from wire.messages import FileFound, FindFile, KeepAlive, Publish, Refused
+from wire.messages import FileFound, FindFile, KeepAlive, PublishCall, Refused
 
 
 @pytest.fixture
@@ -111,7 +111,7 @@ def test_a_worker_that_says_anything_else_is_ended(relay, sent, worker, frame):
 def test_a_call_of_others_is_not_sent_twice(relay, sent, worker):
     """What it does may not be done again: after a lost connection its asker hears that it is not known."""
     child, pipe = worker
-    relay.ask(child, encode(Publish(request=1, nonce="a", fun="cmd.run", target="*")), 0.0)
+    relay.ask(child, encode(PublishCall(request=1, nonce="a", fun="cmd.run", target="*")), 0.0)
     assert sent == []
     relay.online(1.0)
     assert [message.nonce for message in sent] == ["a"]
