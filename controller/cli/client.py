@@ -127,7 +127,8 @@ class Client:
 
 def failure_of(view: ErrorView) -> Failure:
     """A refusal as it ends a verb."""
-    return Failure(view.message, _CODES.get(view.error, FAILED), hint=view.hint, problems=view.problems)
+    code, forbidden = _CODES.get(view.error, FAILED), view.error == "forbidden"
+    return Failure(view.message, code, hint=view.hint, problems=view.problems, forbidden=forbidden)
 
 
 def _body(question: msgspec.Struct) -> Mapping[str, Any]:

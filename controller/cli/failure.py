@@ -24,9 +24,13 @@ INTERRUPTED = 130
 class Failure(click.ClickException):
     """Ends the verb with this message and exit code."""
 
-    def __init__(self, message: str, code: int = FAILED, *, hint: str = "", problems: Sequence[str] = ()) -> None:
+    def __init__(
+        self, message: str, code: int = FAILED, *, hint: str = "", problems: Sequence[str] = (), forbidden: bool = False
+    ) -> None:
+        """`forbidden`: the controller does not let this user do it."""
         super().__init__(message)
         self.code = code
+        self.forbidden = forbidden
         self.hint = hint
         self.problems = tuple(problems)
 

@@ -3,7 +3,8 @@
 SaltException
 ├── CommandExecutionError ── CommandNotFoundError, PackageError
 ├── SaltInvocationError, ArgumentValueError, SaltConfigurationError, SaltRenderError, SaltReqTimeoutError
-└── MinionError, LoaderError, AuthenticationError, FileserverConfigError, TimedProcTimeoutError, NotImplemented
+├── AuthenticationError, AuthorizationError, EauthAuthenticationError
+└── MinionError, LoaderError, FileserverConfigError, TimedProcTimeoutError, NotImplemented
 """
 
 from __future__ import annotations
@@ -66,6 +67,14 @@ class LoaderError(SaltException):
 
 class AuthenticationError(SaltException):
     """Not who it should be."""
+
+
+class AuthorizationError(SaltException):
+    """Who asks may not do this."""
+
+
+class EauthAuthenticationError(SaltException):
+    """A password or token is not right."""
 
 
 class FileserverConfigError(SaltException):

@@ -19,7 +19,8 @@ find_rooms()
 
 if TYPE_CHECKING:
     from extmods.salt_compat.exceptions import (
-        AuthenticationError,
+        AuthorizationError,
+        EauthAuthenticationError,
         SaltClientError,
         SaltConfigurationError,
         SaltInvocationError,
@@ -31,9 +32,10 @@ if TYPE_CHECKING:
     from saltern.client.opts import client_config, minion_config
 
 __all__ = [
-    "AuthenticationError",
+    "AuthorizationError",
     "Caller",
     "ControllerEvents",
+    "EauthAuthenticationError",
     "LocalClient",
     "RunnerClient",
     "SaltClientError",
@@ -46,9 +48,10 @@ __all__ = [
 ]
 
 _MODULES = {
-    "AuthenticationError": "extmods.salt_compat.exceptions",
+    "AuthorizationError": "extmods.salt_compat.exceptions",
     "Caller": "saltern.client.caller",
     "ControllerEvents": "saltern.client.events",
+    "EauthAuthenticationError": "extmods.salt_compat.exceptions",
     "LocalClient": "saltern.client.local_client",
     "RunnerClient": "saltern.client.controller_functions",
     "SaltClientError": "extmods.salt_compat.exceptions",

@@ -10,9 +10,9 @@ from controller.schema.requests import RunnerQuestion
 from controller.schema.runners import RunnerOutput, RunnerProgress, RunnerReturn, RunnerStarted
 from extmods.salt_compat.exceptions import SaltClientError, SaltInvocationError
 from saltern.client.arguments import read_arguments
-from saltern.client.connection import Connection
+from saltern.client.connection import CREDENTIALS, Connection
 
-_CREDENTIALS = ("username", "password", "eauth", "token", "client", "user", "key")
+_NOT_ARGUMENTS = (*CREDENTIALS, "client", "user", "key")
 """Members of Salt's low data that say who asks, and how."""
 _Client = TypeVar("_Client", bound="_ControllerFunctions")
 
@@ -91,10 +91,8 @@ class _ControllerFunctions:
             SaltClientError: no controller answers, it refuses, or nothing was returned in time.
         """
         fun, args, kwargs = _low(low)
-        if timeout is None:
-            return self.cmd(fun, args, kwarg=kwargs, print_event=False, full_return=full_return)
-        question = self._question(fun, args, kwargs, wait=True, timeout=timeout)
-        for item in self._connection.stream("/runner", question):
+        question = self._question(fun, args, kwargs, wait=True, timeout=timeout or 0.0)
+        for item in self._connection.of(low).stream("/runner", question):
             if isinstance(item, RunnerReturn):
                 if not item.ended:
                     raise SaltClientError(f"{fun} did not end within {timeout:g} s; it goes on as job {item.jid}")
@@ -109,7 +107,7 @@ class _ControllerFunctions:
         """
         fun, args, kwargs = _low(low)
         question = self._question(fun, args, kwargs, wait=False)
-        for item in self._connection.stream("/runner", question):
+        for item in self._connection.of(low).stream("/runner", question):
             if isinstance(item, RunnerStarted):
                 return {"tag": f"salt/{self.tag_prefix}/{item.jid}", "jid": item.jid}
         raise SaltClientError(f"the controller did not begin {fun}")
@@ -160,7 +158,7 @@ class WheelClient(_ControllerFunctions):
 
 
 def _low(low: Mapping[str, Any]) -> tuple[str, list[Any], dict[str, Any]]:
-    given = {name: value for name, value in low.items() if name not in _CREDENTIALS}
+    given = {name: value for name, value in low.items() if name not in _NOT_ARGUMENTS}
     fun = given.pop("fun", "")
     if not isinstance(fun, str) or not fun:
         raise SaltInvocationError("low data needs `fun`, the name of a function")

@@ -13,17 +13,16 @@ from controller.schema.minions import StatusView
 from controller.schema.requests import CallQuestion
 from controller.schema.runs import CallReturn, CallStarted
 from controller.schema.targets import TargetExpression, TargetKind
-from extmods.salt_compat.exceptions import AuthenticationError, SaltClientError, SaltInvocationError
+from extmods.salt_compat.exceptions import SaltClientError, SaltInvocationError
 from saltern.client.arguments import read_arguments
-from saltern.client.connection import Connection, NoMinions, explained
+from saltern.client.connection import CREDENTIALS, Connection, NoMinions, explained
 from saltern.client.stream_reader import Ended, StreamReader
 
 MOST_WAITING = 1000
 """Returns that wait to be read; the controller keeps the others."""
-_CREDENTIALS = ("username", "password", "eauth", "token", "key", "user")
 _IGNORED = (
     *("gather_job_timeout", "listen", "show_timeout", "show_jid", "verbose", "progress", "failhard", "metadata"),
-    *("delimiter", "io_loop", "raw", "jid_include", "asynchronous", "full_return"),
+    *("delimiter", "io_loop", "raw", "user", "key", "client", "jid_include", "asynchronous", "full_return"),
 )
 
 
@@ -43,12 +42,9 @@ class JobRequest:
         kwarg: Mapping[str, Any],
         more: Mapping[str, Any],
     ) -> JobRequest:
-        """The request that Salt's arguments mean; SaltInvocationError and AuthenticationError for what is not known."""
-        if given := [name for name in _CREDENTIALS if name in more]:
-            why = "the permissions of the controller's socket say who may ask"
-            raise AuthenticationError(f"{', '.join(given)}: credentials are not read here; {why}")
+        """The request that Salt's arguments mean; SaltInvocationError for what is not known."""
         known = {name: more[name] for name in ("ret_config", "ret_kwargs") if name in more}
-        if unknown := sorted(set(more) - set(known) - set(_IGNORED)):
+        if unknown := sorted(set(more) - set(known) - set(_IGNORED) - set(CREDENTIALS)):
             raise SaltInvocationError(f"there is no argument {unknown[0]}; arguments of the function stand in kwarg")
         if not isinstance(fun, str):
             raise SaltInvocationError("a job that is not waited for calls one function")

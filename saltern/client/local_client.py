@@ -14,7 +14,7 @@ from typing import Any
 from controller.schema.minions import StatusView
 from extmods.salt_compat.exceptions import SaltInvocationError
 from saltern.client.batches import Batch
-from saltern.client.connection import Connection, NoMinions, explained
+from saltern.client.connection import CREDENTIALS, Connection, NoMinions, explained
 from saltern.client.controller_functions import RunnerClient
 from saltern.client.events import ControllerEvents
 from saltern.client.jobs import FunctionJobs, Job, JobRequest, is_missing, target_of
@@ -39,11 +39,12 @@ class LocalClient:
         ret: returners that get the values as well, with commas.
         jid: Salt's; it must be empty, as the controller gives a job its id.
         kwarg: named arguments.
-        kwargs: `ret_config`, `ret_kwargs`; and Salt's that mean nothing here. Credentials are refused: the permissions
-            of the controller's socket say who may ask.
+        kwargs: `ret_config`, `ret_kwargs`; `token`, or `username`, `password` and `eauth`, of who asks
+            (docs/access.md); and Salt's that mean nothing here.
 
-    All of them raise SaltClientError when no controller answers or it refuses, and SaltInvocationError for arguments
-    that cannot be meant. A target that nobody matches gives what Salt gives: nothing.
+    All of them raise SaltClientError when no controller answers or it refuses, AuthorizationError where who asks may
+    not do it, EauthAuthenticationError for wrong credentials, and SaltInvocationError for arguments that cannot be
+    meant. A target that nobody matches gives what Salt gives: nothing.
 
     Args:
         c_path: of the controller's configuration, `/etc/saltern/controller`, or of its folder; empty:
@@ -127,7 +128,7 @@ class LocalClient:
     ) -> dict[str, Any]:
         """Begin a job: `{"jid": ..., "minions": [...]}`; empty when nobody is meant. `listen` is Salt's."""
         request = self._request(tgt, fun, arg, tgt_type, ret, jid, kwarg, kwargs)
-        return Job(self._connection, request, self._timeout(timeout)).begin()
+        return Job(self._connection.of(kwargs), request, self._timeout(timeout)).begin()
 
     def cmd_iter(
         self,
@@ -224,7 +225,8 @@ class LocalClient:
         `progress` is Salt's.
         """
         subset = kwargs.pop("sub", subset)  # its old name
-        has_function = self.cmd(tgt, "sys.list_functions", [fun], tgt_type=tgt_type)
+        who = {name: kwargs[name] for name in CREDENTIALS if name in kwargs}
+        has_function = self.cmd(tgt, "sys.list_functions", [fun], tgt_type=tgt_type, **who)
         able = [
             minion for minion, functions in has_function.items() if isinstance(functions, list) and fun in functions
         ]
@@ -259,7 +261,9 @@ class LocalClient:
         """
         timeout = kwargs.pop("timeout", None)
         rules = {name: kwargs.pop(name) for name in ("failhard", "batch_wait", "raw") if name in kwargs}
-        up = [minion for minion, value in self.cmd(tgt, "test.ping", (), timeout, tgt_type).items() if value is True]
+        who = {name: kwargs[name] for name in CREDENTIALS if name in kwargs}
+        pinged = self.cmd(tgt, "test.ping", (), timeout, tgt_type, **who)
+        up = [minion for minion, value in pinged.items() if value is True]
 
         def begin(minion: str) -> Job | FunctionJobs:
             return self._begun([minion], fun, arg, timeout, "list", ret, "", kwarg, dict(kwargs))
@@ -359,14 +363,15 @@ class LocalClient:
         kwarg: Mapping[str, Any] | None,
         kwargs: dict[str, Any],
     ) -> Job | FunctionJobs:
+        connection = self._connection.of(kwargs)
         if isinstance(fun, str):
             request = self._request(tgt, fun, arg, tgt_type, ret, jid, kwarg, kwargs)
-            return Job(self._connection, request, self._timeout(timeout)).follow()
+            return Job(connection, request, self._timeout(timeout)).follow()
         requests = [
             self._request(tgt, one, arguments, tgt_type, ret, jid, kwarg, kwargs)
             for one, arguments in zip(fun, _lists_of(arg, len(fun)), strict=True)
         ]
-        return FunctionJobs(fun, [Job(self._connection, one, self._timeout(timeout)) for one in requests])
+        return FunctionJobs(fun, [Job(connection, one, self._timeout(timeout)) for one in requests])
 
     def _request(
         self,

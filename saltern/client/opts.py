@@ -28,16 +28,21 @@ def client_config(path: str | os.PathLike[str] = "") -> dict[str, Any]:
 
     Source: salt.config.client_config and master_config.
     """
-    from controller.cli.configuration import settings_of  # the controller's libraries, which `Caller` does without
+    from controller.cli.configuration import (
+        settings_of,
+        socket_of,
+    )  # the controller's libraries, which `Caller` does without
     from controller.cli.failure import Failure
     from controller.runners.option_values import option_values
 
     folder = folder_of(path)
+    named = {"conf_file": str(folder / "controller"), "config_dir": str(folder), "__role": "master"}
+    if not _is_readable(folder):  # a user whom the controller lets in need not read it (docs/access.md)
+        return {**named, "sock_dir": str(socket_of(folder).parent), "transport": "zeromq"}
     try:
         settings = settings_of(folder)
     except Failure as failure:
         raise SaltConfigurationError("; ".join((failure.message, *failure.problems))) from None
-    named = {"conf_file": str(folder / "controller"), "config_dir": str(folder), "__role": "master"}
     return {**option_values(settings), **named, "sock_dir": str(settings.socket.parent), "transport": "zeromq"}
 
 
@@ -64,6 +69,13 @@ def folder_of(path: str | os.PathLike[str]) -> Path:
         return Path(os.environ.get("SALTERN_CONFIG_DIR") or DEFAULT_CONFIG_DIR)
     given = Path(path)
     return given if given.is_dir() else given.parent
+
+
+def _is_readable(folder: Path) -> bool:
+    try:
+        return not (folder / "controller").exists() or os.access(folder / "controller", os.R_OK)
+    except OSError:
+        return False
 
 
 def config_dir_of(opts: Mapping[str, Any]) -> Path:

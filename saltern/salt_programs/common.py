@@ -10,11 +10,13 @@ from typing import Any, NamedTuple, NoReturn, TypeVar
 
 import click
 
+from controller.cli.token_file import keep_token
 from extmods.salt_compat.exceptions import SaltException
 from minion.call.outputters.as_json import as_json
 from minion.call.outputters.render import render
 from minion.config.groups import OutputOptions
 from saltern.client import client_config
+from saltern.client.connection import Connection
 from saltern.client.opts import folder_of
 from saltern.salt_names.configurations import own_path
 
@@ -69,15 +71,6 @@ class Output(NamedTuple):
 
 def shared_options(function: _Function) -> _Function:
     """`-c`, those of the output, credentials, and those that ask for nothing here."""
-    return _with_options(function, ("-l", "--log-level"), ("-a", "--auth", "--eauth", "--external-auth"))
-
-
-def shared_key_options(function: _Function) -> _Function:
-    """The same for salt-key, whose `-l` and `-a` are others."""
-    return _with_options(function, ("--log-level",), ("--auth", "--eauth", "--external-auth"))
-
-
-def _with_options(function: _Function, log_level: Sequence[str], auth: Sequence[str]) -> _Function:
     choices = {
         "config_dir": click.option("-c", "--config-dir", default=""),
         "out": click.option("--out", "--output", "out", default="", type=click.Choice(("", *OUTPUTTERS))),
@@ -87,11 +80,11 @@ def _with_options(function: _Function, log_level: Sequence[str], auth: Sequence[
         "color": click.option("--force-color/--no-color", "--force-colour/--no-colour", "color", default=None),
         "state_output": click.option("--state-output", "--state_output", default=""),
         "state_verbose": click.option("--state-verbose", "--state_verbose", type=bool, default=None),
-        "level": click.option(*log_level, "level", type=click.Choice(_LEVELS), expose_value=False),
+        "level": click.option("-l", "--log-level", "level", type=click.Choice(_LEVELS), expose_value=False),
         "log_file": click.option("--log-file", expose_value=False),
         "log_file_level": click.option("--log-file-level", type=click.Choice(_LEVELS), expose_value=False),
-        "auth": click.option(*auth, "auth", default=""),
-        "token": click.option("-T", "--make-token", "token", is_flag=True),
+        "auth": click.option("-a", "--auth", "--eauth", "--external-auth", "auth", default=""),
+        "make_token": click.option("-T", "--make-token", "make_token", is_flag=True),
         "username": click.option("--username", "username", default=""),
         "password": click.option("--password", "password", default=""),
     }
@@ -122,10 +115,20 @@ def output_of(given: dict[str, Any]) -> Output:
 
 
 def options_of(given: dict[str, Any]) -> dict[str, Any]:
-    """The options of the controller that is asked; credentials, which nothing would check, end the program."""
-    if named := [name for name in ("auth", "token", "username", "password") if given.pop(name)]:
-        fail(f"--{named[0]} is not read here: the permissions of the controller's socket say who may ask", 64)
-    return client_config(own_path(given.pop("config_dir")))
+    """The options of the controller that is asked, with the token of who asks where credentials are given.
+
+    A password that is missing is asked for. `-T` keeps the token, as `saltern login` does.
+    """
+    auth, kept, user, password = (given.pop(name) for name in ("auth", "make_token", "username", "password"))
+    opts = client_config(own_path(given.pop("config_dir")))
+    if not (auth or kept or user or password):
+        return opts
+    user = user or click.prompt("username", err=True)
+    password = password or click.prompt("password", hide_input=True, err=True)
+    token = Connection(opts).of({"username": user, "password": password, "eauth": auth or "pam"}).token
+    if kept and token:
+        keep_token(token)
+    return opts | {"token": token}
 
 
 def own_words(words: Sequence[str]) -> list[str]:

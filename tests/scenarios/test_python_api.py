@@ -1,5 +1,6 @@
 """The Python API against a real controller with real minions: what Salt's clients return, as scripts read it."""
 
+import json
 import os
 import re
 import subprocess
@@ -10,8 +11,11 @@ from pathlib import Path
 import pytest
 from rig import Rig
 
+from extmods.salt_compat.exceptions import SaltException
 from saltern.client import (
+    AuthorizationError,
     Caller,
+    EauthAuthenticationError,
     LocalClient,
     RunnerClient,
     SaltClientError,
@@ -140,6 +144,28 @@ def test_runners_and_wheels(rig, capsys):
     assert "foo" in capsys.readouterr().out
     runner.cmd("test.stdout_print", print_event=False)
     assert capsys.readouterr().out == ""
+
+
+def test_who_asks_may_do_what_the_rules_say(make_rig, monkeypatch):
+    rig = make_rig(minions={"web1": {}}, publisher_acl={"alice": ["test.*", {"@runner": ["manage.*"]}]})
+    monkeypatch.delenv("SALTERN_TOKEN", raising=False)
+    opts = client_config(str(rig.config))
+    token = json.loads(rig.saltern("token", "create", "alice", "--expires", "1h", "--out", "json").stdout)["token"]
+    local = LocalClient(mopts=opts)
+    assert local.cmd("*", "test.ping", token=token) == {"web1": True}
+    with pytest.raises(AuthorizationError, match="alice"):
+        local.cmd("*", "cmd.run", ["id"], token=token)
+    alice = LocalClient(mopts={**opts, "token": token})
+    assert [*alice.cmd_batch("*", "test.ping")] == [{"web1": True}]
+    with pytest.raises(AuthorizationError):
+        alice.cmd_async("*", "cmd.run", ["id"])
+    assert RunnerClient(opts).cmd_sync({"fun": "manage.up", "token": token}) == ["web1"]
+    with pytest.raises(AuthorizationError):
+        WheelClient({**opts, "token": token}).cmd("key.list_all")
+    with pytest.raises(SaltException):
+        local.cmd("*", "test.ping", token="no-such-token")
+    with pytest.raises(EauthAuthenticationError):
+        local.cmd("*", "test.ping", username="alice", password="wrong", eauth="pam")
 
 
 def test_events_are_read_and_sent(rig):
