@@ -19,8 +19,8 @@ from highstate.types import NOT_RUN, Files, Minion, Value
 if TYPE_CHECKING:
     from extmods.plugins import ModuleHost, Plugins
 
-_KINDS = ("modules", "pillar", "renderers", "runners", "tops", "utils")
-"""Folders `_KIND` of a tree; `modules` and `utils` serve the others."""
+_KINDS = ("engines", "modules", "pillar", "renderers", "runners", "tops", "utils")
+"""Folders `_KIND` of a tree; `modules` and `utils` serve the others; `engines` are run by the controller alone."""
 _RUNNER = "saltutil.runner"
 
 

@@ -1,7 +1,8 @@
 """The option `engines`: which programs of the administrator go on beside the controller.
 
 Salt's forms: a list of names, or of mappings with one name and its arguments; or one mapping of names. The argument
-`engine_module` says which module it is, where that is not the name. Source: salt/engines/__init__.py `start_engines`.
+`engine_module` says which module it is, where that is not the name; `engine_of_tree`, which Salt does not have, that
+the live tree brings it. Source: salt/engines/__init__.py `start_engines`.
 """
 
 from __future__ import annotations
@@ -37,6 +38,8 @@ class EngineSettings:
     """Whose `start` is called."""
     arguments: Mapping[str, Any] = field(default_factory=dict, repr=False)
     """Of `start`."""
+    of_tree: bool = False
+    """Whether the live tree brings the module (`_engines`)."""
     place: str = ""
     """`file:line`."""
 
@@ -58,7 +61,12 @@ def read_engines(option: Option | None, faults: list[Fault]) -> tuple[EngineSett
         else:
             arguments = dict(given or {})
             module = str(arguments.pop("engine_module", name))
-            found[name] = EngineSettings(name=name, module=module, arguments=arguments, place=place)
+            of_tree = arguments.pop("engine_of_tree", False)
+            if not isinstance(of_tree, bool):
+                faults.append(Fault(place, f"engines: {name}: engine_of_tree is true or false, not {of_tree!r}", _FORM))
+            found[name] = EngineSettings(
+                name=name, module=module, arguments=arguments, of_tree=of_tree is True, place=place
+            )
     if len(found) > MOST_ENGINES:
         faults.append(Fault(option.place, f"engines: {len(found)} are configured, and {MOST_ENGINES} is the most"))
     return tuple(found.values())
@@ -67,7 +75,7 @@ def read_engines(option: Option | None, faults: list[Fault]) -> tuple[EngineSett
 def lacking_engines(
     engines: Sequence[EngineSettings], folders: Sequence[str], engines_dirs: Sequence[str]
 ) -> list[Fault]:
-    """A fault for each engine whose module is in none of the administrator's folders.
+    """A fault for each engine whose module is in none of the administrator's folders, but those of the tree.
 
     `folders`: with folders of each kind below them; `engines_dirs`: with engines in them.
     """
@@ -75,9 +83,11 @@ def lacking_engines(
     places = [Path(folder) / below for folder in folders for below in ("engines", "_engines")]
     places += map(Path, engines_dirs)
     for engine in engines:
-        if not any(_has(place, engine.module) for place in places):
+        if not engine.of_tree and not any(_has(place, engine.module) for place in places):
             hint = _NOT_BUILT.get(engine.module, f"it is looked for in engines/{engine.module}.py")
-            hint += " below extension_modules or module_dirs, and in engines_dirs"
+            hint += (
+                " below extension_modules or module_dirs, and in engines_dirs; with `engine_of_tree: true` in the tree"
+            )
             if engine.module in ("reactor", "thorium"):
                 hint = _NOT_BUILT[engine.module]
             faults.append(Fault(engine.place, f"engines: there is no engine {engine.module!r}", hint))

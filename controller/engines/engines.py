@@ -24,7 +24,7 @@ from controller.runners.context import RunnerContext, RunnerPorts
 from controller.runners.errors import ControllerCallFailed
 from controller.runners.listener import Listener
 from controller.runners.processes.messages import NEXT_EVENTS
-from controller.runners.processes.processes import RunnerProcesses
+from controller.runners.processes.processes import NOT_FOR_TREES, RunnerProcesses
 from controller.schema.minions import EngineStatus
 from options.limits import CountRefusal
 from reactors.bus import QueueBounds, Subscription
@@ -37,6 +37,8 @@ FIRST_PAUSE = 1.0
 LONGEST_PAUSE = 60.0
 STEADY_SECONDS = 60.0
 """An engine that has run for so long has not ended at once."""
+REPLACED = "a revision brings other code for it"
+"""Why an engine of the tree ended that is begun anew at once."""
 _LONGEST_WAIT = 1.0
 """Seconds that an engine waits for events in one question; meanwhile its other threads cannot ask."""
 
@@ -86,6 +88,10 @@ class Engines:
             began = now()
             self._note(engine, state="running", since=clock(), again_at=None)
             error = await self._start(engine)
+            if error == REPLACED:
+                log.info("engine begins anew, since a revision changed it", engine=engine.name)
+                self._note(engine, error="", failures=0)
+                continue
             steady = now() - began >= STEADY_SECONDS
             pause = FIRST_PAUSE if steady else pause
             failures = 1 if steady else self._statuses[engine.name].failures + 1
@@ -131,6 +137,8 @@ class Engines:
                 ),
             )
             try:
+                if engine.of_tree:
+                    return await self._run_of_tree(engine, context, answers)
                 await self.processes.engine(context, engine.module, engine.arguments, self.limits, answers.answer)
             except ControllerCallFailed as error:
                 return self._named(str(error))
@@ -138,6 +146,40 @@ class Engines:
                 log.error("engine failed", engine=engine.name, exc_info=error)
                 return f"{type(error).__name__}: {error}"
         return "its function start has returned"
+
+    async def _run_of_tree(self, engine: EngineSettings, context: RunnerContext, answers: _EngineAnswers) -> str:
+        """Run an engine of the live tree until it ends, or the tree has another for it; why it did.
+
+        Where the tree does not bring it, wait until one does.
+        """
+        with self.ports.bus.subscribe("saltern/revision/*/live") as revisions:
+            code = await self.processes.engine_code(engine.module)
+            if not code:
+                why = f"the live tree has no _engines/{engine.module}.py"
+                self._note(engine, state="waiting", error=why)
+                log.warning("engine waits for a revision that brings it", engine=engine.name, error=why)
+                await self._replaced(revisions, engine, code)
+                return REPLACED
+            answers.of_tree = True
+            process = self.processes.engine_of_tree(
+                context, engine.module, engine.arguments, self.limits, answers.answer
+            )
+            running = asyncio.ensure_future(process)
+            replaced = asyncio.ensure_future(self._replaced(revisions, engine, code))
+            try:
+                await asyncio.wait((running, replaced), return_when=asyncio.FIRST_COMPLETED)
+                if running.done():
+                    running.result()
+                    return "its function start has returned"
+                return REPLACED
+            finally:
+                await _cancel(running, replaced)
+
+    async def _replaced(self, revisions: Subscription, engine: EngineSettings, code: str) -> None:
+        """Wait for a revision with other code for an engine."""
+        while await self.processes.engine_code(engine.module) == code:
+            await revisions.wait()
+            revisions.drain()
 
     def _named(self, error: str) -> str:
         """Why an engine ended, with the limit that it was over where it was its memory."""
@@ -154,6 +196,7 @@ class _EngineAnswers:
     limits: EngineLimits
     on_wait: Callable[[], None]
     listen: Callable[[], Subscription]
+    of_tree: bool = False
     _subscription: Subscription | None = None
     _next_at: float = field(default=0.0)
 
@@ -161,6 +204,8 @@ class _EngineAnswers:
         """The events that wait, for `NEXT_EVENTS`; else what a runner returns. ControllerCallFailed when it fails."""
         if fun == NEXT_EVENTS:
             return await self._events(*args)
+        if self.of_tree and fun in NOT_FOR_TREES:
+            raise ControllerCallFailed(f"{fun} runs in the process of the engine")
         if fun == "event.send":
             await self._pace()
         bound = registry.bind("runner", fun, args, kwargs)
@@ -170,7 +215,9 @@ class _EngineAnswers:
         if self._subscription is None:
             self._subscription = self.listen()
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(self._subscription.wait(), max(0.0, min(float(seconds), _LONGEST_WAIT)))
+            # wait_for of Python 3.11 loses a cancellation that comes together with an event.
+            async with asyncio.timeout(max(0.0, min(float(seconds), _LONGEST_WAIT))):
+                await self._subscription.wait()
         return [(event.tag, as_salt(event)) for event in self._subscription.drain()]
 
     async def _pace(self) -> None:
@@ -180,6 +227,12 @@ class _EngineAnswers:
             self.on_wait()
             await asyncio.sleep(self._next_at - now)
         self._next_at = max(now - 1.0, self._next_at) + 1 / self.limits.events_per_second
+
+
+async def _cancel(*tasks: asyncio.Future[None]) -> None:
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
 
 
 def _say_nothing(data: Mapping[str, Any], suffix: str = "progress") -> None:

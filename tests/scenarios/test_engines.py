@@ -1,13 +1,16 @@
 """Engines on a real controller: the examples at work, what is done about one that ends, and what is refused."""
 
+import contextlib
 import http.server
 import json
 import shutil
+import sqlite3
 import threading
 import urllib.error
 import urllib.request
 from pathlib import Path
 
+import msgspec
 import pytest
 from rig import Failed, free_ports
 
@@ -209,3 +212,71 @@ def test_one_that_is_over_its_limits_is_named_and_the_controller_lives(make_rig,
 
     rig.wait_applied(rig.push("work goes on"))
     assert rig.pid("controller") == pid
+
+
+OF_TREE = """
+import socket, time
+import salt.utils.event
+
+def _tries(what):
+    try:
+        return str(what())
+    except Exception as error:
+        return f"{type(error).__name__}: {error}"
+
+def start(word):
+    said = {
+        "word": word, "version": VERSION,
+        "file": _tries(lambda: open("/etc/shadow").read()),
+        "network": _tries(lambda: socket.create_connection(("127.0.0.1", PORT), 5)),
+        "query": _tries(lambda: __salt__["http.query"]("http://127.0.0.1:PORT/")),
+        "cmd": _tries(lambda: __runners__["salt.cmd"]("cmd.run", "id")),
+    }
+    __salt__["event.send"]("salt/engines/mine", said)
+    with salt.utils.event.get_master_event(__opts__, __opts__["sock_dir"]) as events:
+        for event in events.iter_events(tag="my/ask", full=True):
+            __salt__["event.send"]("my/answer", {"version": VERSION})
+"""
+
+
+def test_an_engine_of_the_tree_runs_in_the_sandbox_and_follows_revisions(make_rig, inbox):
+    port = inbox[0].rpartition(":")[2]
+    rig = make_rig(minions={"web1": {}}, engines=[{"mine": {"word": "hi", "engine_of_tree": True}}])
+
+    def told():
+        (found,) = rig.ask("/status")["engines"]
+        return found
+
+    rig.wait("it to wait for the tree", lambda: "the live tree has no _engines/mine.py" in told()["error"])
+    path = rig.work / "states" / "_engines" / "mine.py"
+    path.parent.mkdir()
+    path.with_name("idle.py").write_text('def start():\n    __salt__["event.send"]("salt/engines/idle", {})\n')
+
+    def push(version):
+        path.write_text(OF_TREE.replace("PORT", port).replace("VERSION", str(version)))
+        rig.push(f"version {version}")
+
+    def heard(tag):
+        (path,) = (one for one in rig.directory.rglob("*.sqlite") if one.name != "spool.sqlite")
+        with contextlib.closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as store:
+            return [
+                msgspec.msgpack.decode(data)
+                for (data,) in store.execute("SELECT data FROM events WHERE tag = ?", (tag,))
+            ]
+
+    push(1)
+    said = rig.wait("what it may do", lambda: heard("salt/engines/mine"))[0]
+    assert (said["word"], said["version"]) == ("hi", 1)
+    assert "uid=" not in said["cmd"]
+    for refused in ("file", "network", "query"):
+        assert "ermission denied" in said[refused] or "not permitted" in said[refused], said
+    assert told()["state"] == "running"
+    push(2)
+
+    def answered():
+        rig.saltern("run", "web1", "event.send", "my/ask")
+        return any(one.get("version") == 2 for one in heard("my/answer"))
+
+    rig.wait("the engine of the second revision", answered)
+    assert told()["failures"] == 0
+    assert not heard("salt/engines/idle"), "what the administrator does not name is not run"

@@ -30,6 +30,9 @@ from extmods.compile_modules import Tree
 from highstate.types import Files
 from options.limits import CountRefusal
 
+NOT_FOR_TREES = frozenset({"salt.cmd", "http.query"})
+"""Runners that run in the process which calls them: a tree has no more of this machine than its sandbox lets it."""
+
 
 @dataclass(slots=True, kw_only=True)
 class RunnerProcesses:
@@ -70,6 +73,30 @@ class RunnerProcesses:
         job = self._job(context, f"{module}.start", (), arguments)
         folders, dirs = self._folders, self.settings.ports.engines_dirs
         job = job._replace(folders=folders, engines_dirs=dirs, engine=True, opts={**job.opts, "__role": "master"})
+        await self._engine_process(limits, ask, sandboxed=False).run(context, job)
+
+    async def engine_of_tree(
+        self, context: RunnerContext, module: str, arguments: Mapping[str, Any], limits: EngineLimits, ask: AskRunner
+    ) -> None:
+        """Run an engine of the live tree until it ends, where runners of a tree run: in the sandbox.
+
+        ControllerCallFailed when it fails, or Python of the tree is switched off.
+        """
+        files = self._files()
+        if files is None or not self.settings.language.opts.get("allow_py_renderer", True):
+            raise ControllerCallFailed(
+                f"_engines/{module}.py is Python of the tree, which is switched off; see the option allow_py_renderer"
+            )
+        job = self._job(context, f"{module}.start", (), arguments)
+        job = job._replace(files=files, engine=True, opts={**job.opts, "__role": "master"})
+        await self._engine_process(limits, ask, sandboxed=True).run(context, job)
+
+    async def engine_code(self, module: str) -> str:
+        """Names what the live tree has for an engine; empty when it does not bring it."""
+        files = self._files()
+        return "" if files is None else await asyncio.to_thread(_engine_code, files, module)
+
+    def _engine_process(self, limits: EngineLimits, ask: AskRunner, *, sandboxed: bool) -> FunctionProcess:
         bounds = RunnerLimits(
             seconds=math.inf,
             messages=sys.maxsize - 1,
@@ -77,9 +104,9 @@ class RunnerProcesses:
             memory_bytes=limits.memory_bytes,
             output_bytes=limits.output_bytes,
         )
-        process = self._process(sandboxed=False)
+        process = self._process(sandboxed=sandboxed)
         settings = structs.replace(process.settings, memory_bytes=limits.memory_bytes)
-        await replace(process, settings=settings, limits=bounds, ask=ask).run(context, job)
+        return replace(process, settings=settings, limits=bounds, ask=ask)
 
     async def execution_function(
         self, context: RunnerContext, fun: str, args: Sequence[Any], kwargs: Mapping[str, Any]
@@ -144,10 +171,18 @@ class RunnerProcesses:
         )
 
 
+def _engine_code(files: Files, module: str) -> str:
+    """The contents that an engine of a tree may load, as one text."""
+    index = Tree(files).modules("base").index()
+    if module not in index.get("engines", {}):
+        return ""
+    return repr([sorted(index.get(kind, {}).items()) for kind in ("engines", "modules", "utils")])
+
+
 async def _ask(context: RunnerContext, fun: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
     """Call one of the controller's runners for a runner of the tree, which may call all that runs no program here."""
-    if fun == "salt.cmd":
-        raise UnknownControllerFunction("salt.cmd runs in the process of the runner")
+    if fun in NOT_FOR_TREES:
+        raise UnknownControllerFunction(f"{fun} runs in the process of the runner")
     bound = registry.bind("runner", fun, args, kwargs)
     return await bound.function(context, *bound.args, **bound.kwargs)
 
