@@ -84,7 +84,13 @@ def guard(connection: _Connection, handler: BaseRouteHandler) -> None:
     needed = NEEDS.get(f"{method} {path}", "admin")
     if needed in (ANYONE, FUNCTIONS):
         return
-    action = f"{method} {path}"
+    action = action_of(method, path)
     decision = access.require(principal, cast(Role, needed), action, dict(connection.query_params), changes=False)
     if method != "GET":
         state["granted"] = action, decision  # kept with what is asked, when that is read (`asked.body_of`)
+
+
+def action_of(method: str, path: str) -> str:
+    """What a request does, as people read it: `look at status`, `keys accept`."""
+    words = path.strip("/").replace("/", " ")
+    return f"look at {words}" if method == "GET" else words

@@ -60,13 +60,13 @@ def test_what_was_decided_is_listed_exported_and_verified(saltern, served, monke
     assert saltern("pause", "web1").code == 0
     listed = json.loads(saltern("audit", "list", "--out", "json").out)
     assert [(row["user"], row["action"], row["allowed"]) for row in listed] == [
-        (NAME, "POST /tokens", True),
-        ("ci", "POST /pause", False),
-        (NAME, "POST /pause", True),
+        (NAME, "tokens", True),
+        ("ci", "pause", False),
+        (NAME, "pause", True),
     ]
     text = saltern("audit", "list", "--denied", "--since", "1h").out
     assert "nobody gave ci the role operator" in text
-    assert saltern("audit", "list", "--user", "ci").out.count("POST /pause") == 1
+    assert saltern("audit", "list", "--user", "ci").out.count("pause") == 1
     lines = [json.loads(line) for line in saltern("audit", "export").out.splitlines()]
     assert [line["seq"] for line in lines] == [1, 2, 3]
     assert lines == listed
