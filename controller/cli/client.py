@@ -33,10 +33,11 @@ class Client:
     Args:
         config_dir: the folder.
         token: that is shown; empty: none, None: the one that the user has.
+        socket_path: of the controller; None: read from the folder.
     """
 
-    def __init__(self, config_dir: Path, token: str | None = None) -> None:
-        self._socket = socket_of(config_dir)
+    def __init__(self, config_dir: Path, token: str | None = None, socket_path: Path | None = None) -> None:
+        self._socket = socket_path or socket_of(config_dir)
         self._config_dir = config_dir
         transport = httpx.HTTPTransport(uds=str(self._socket), verify=False)
         # Answers come when they come: a run may last for hours, and the controller keeps its own time.

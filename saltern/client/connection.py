@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Mapping
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from controller.cli.client import Client
+from controller.cli.configuration import socket_of
 from controller.cli.failure import NO_TARGET, USAGE, Failure
 from controller.schema.access import LoginQuestion, NewToken
 from extmods.salt_compat.exceptions import (
@@ -45,6 +47,11 @@ class Connection:
         self.token = token or (opts or {}).get("token") or None
         self._known: dict[tuple[str, str, str], Connection] = {}
 
+    @cached_property
+    def _socket(self) -> Path:
+        """Where the controller answers: a configuration is read once, not with each request."""
+        return socket_of(self.config_dir)
+
     def of(self, credentials: Mapping[str, Any]) -> Connection:
         """The connection of who has these credentials: `token`, or `username`, `password` and `eauth`.
 
@@ -60,7 +67,7 @@ class Connection:
         user, password, method = who
         if who not in self._known:
             try:
-                with Client(self.config_dir, token="") as client:
+                with Client(self.config_dir, "", self._socket) as client:
                     asked = LoginQuestion(method=method or "pam", user=user, password=password)
                     self._known[user, password, method] = Connection(opts, client.post("/login", asked, NewToken).token)
             except Failure as failure:
@@ -70,7 +77,7 @@ class Connection:
     def open(self) -> Client:
         """A connection of one's own, which whoever asked for it closes. Raises as `stream` does."""
         with explained():
-            return Client(self.config_dir, self.token).__enter__()
+            return Client(self.config_dir, self.token, self._socket).__enter__()
 
     def stream(self, path: str, question: msgspec.Struct | None = None, **query: Any) -> Iterator[Any]:
         """The items of an answer as they come, to a request that is made when the first is asked for.
@@ -81,7 +88,7 @@ class Connection:
             SaltInvocationError: it does not understand the request.
             NoMinions: nobody is meant.
         """
-        with explained(), Client(self.config_dir, self.token) as client:
+        with explained(), Client(self.config_dir, self.token, self._socket) as client:
             yield from client.stream(path, question, **query)
 
 

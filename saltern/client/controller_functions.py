@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import Any, Literal, TypeVar
 
+from controller.cli.output import printable
 from controller.schema.requests import RunnerQuestion
 from controller.schema.runners import RunnerOutput, RunnerProgress, RunnerReturn, RunnerStarted
 from extmods.salt_compat.exceptions import SaltClientError, SaltInvocationError
@@ -169,6 +170,6 @@ def _low(low: Mapping[str, Any]) -> tuple[str, list[Any], dict[str, Any]]:
 def _print(item: object) -> None:
     match item:
         case RunnerOutput():
-            print(item.text)  # noqa: T201  (what the caller asked for)
+            print(printable(item.text))  # noqa: T201  (what the caller asked for)
         case RunnerProgress():
-            print(item.data.get("message", item.data))  # noqa: T201
+            print(printable(str(item.data.get("message", item.data))))  # noqa: T201

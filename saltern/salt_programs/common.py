@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, NoReturn, TypeVar
 
 import click
 
+from controller.cli.output import printable
 from controller.cli.token_file import keep_token
 from extmods.salt_compat.exceptions import SaltException
 from minion.call.outputters.as_json import as_json
@@ -54,9 +55,14 @@ class Output(NamedTuple):
             case "quiet" | "no_out":
                 return None
             case "json":
-                return as_json(value, self.indent)
+                return as_json(_printable(value) if sys.stdout.isatty() else value, self.indent)
             case "raw":
                 return repr(value)
+            case "yaml" if not sys.stdout.isatty():
+                pass  # data for a program
+            case _:
+                value = _printable(value)
+        match outputter:
             case "nested" | "no_return":
                 from minion.call.outputters.nested import nested
 
@@ -142,6 +148,19 @@ def own_words(words: Sequence[str]) -> list[str]:
         elif word.startswith("--config-dir="):
             found[at] = f"--config-dir={folder_of(own_path(word.partition('=')[2]))}"
     return found
+
+
+def _printable(value: Any) -> Any:
+    """A value whose texts cannot steer the terminal: what minions send is theirs."""
+    match value:
+        case str():
+            return printable(value)
+        case Mapping():
+            return {_printable(name): _printable(one) for name, one in value.items()}
+        case list() | tuple():
+            return [_printable(one) for one in value]
+        case _:
+            return value
 
 
 def fail(message: str, code: int = 1) -> NoReturn:

@@ -99,6 +99,14 @@ def test_more_of_salt(rig):
     assert program(rig, "salt-run", "no.such").returncode == 1
 
 
+@pytest.mark.parametrize("form", ["nested", "txt", "raw", "pprint", "table"])
+def test_what_a_minion_returns_does_not_steer_the_terminal(rig, form):
+    hostile = "a\x1b]0;title\x07\x9b31m\u202eb"
+    said = program(rig, "salt", "web1", "test.arg", hostile, "--out", form).stdout
+    assert "title" in said
+    assert all(letter.isprintable() or letter in "\n\t" for letter in said)
+
+
 def test_salt_key_changes_keys_after_asking(rig):
     for words, answer in (("-d", "web1"), "n\n"), (("-d", "web1"), "\n"), (("-D",), "no\n"), (("-D",), ""):
         assert program(rig, "salt-key", *words, stdin=answer).returncode == (0 if answer else 64)
