@@ -36,6 +36,10 @@ class StrangerLimits:
     """Keys of one address or /64 network that wait for acceptance."""
     pending_keys: LimitCount = 20_000
     """Keys that wait for acceptance; then the newest of the address with the most of them makes room."""
+    wrong_tokens: LimitCount = 10
+    """Enrolment tokens of one address or /64 network that are not good, at once; with more, none of it is looked at."""
+    wrong_tokens_a_second: LimitSeconds = 0.02
+    """Such tokens a second, for good."""
 
 
 KEY_REQUEST_LIMITS = (
@@ -44,6 +48,7 @@ KEY_REQUEST_LIMITS = (
     "requests-a-second",
     "address-pending-keys",
     "pending-keys",
+    "wrong-tokens",
 )
 """Limits of strangers by which a key request is refused, as they are reported."""
 

@@ -44,6 +44,10 @@ MessageSeconds: TypeAlias = Annotated[float, Meta(ge=0.0, le=1e11)]
 """A time or a duration."""
 
 
+AutosignGrains: TypeAlias = Annotated[dict[Name, Annotated[str, Meta(max_length=1024)]], Meta(max_length=20)]
+"""Grains as text, by name."""
+
+
 class _Message(msgspec.Struct, frozen=True, kw_only=True, tag_field="t"):
     pass
 
@@ -56,6 +60,10 @@ class KeyRequest(_Message, tag="key", frozen=True, kw_only=True):
 
     id: str
     protocol: int = PROTOCOL
+    token: Name = ""
+    """An enrolment token that accepts the key."""
+    autosign_grains: AutosignGrains = {}
+    """Grains as text, by which the controller may accept the key."""
 
 
 class Hello(_Message, tag="hello", frozen=True, kw_only=True):

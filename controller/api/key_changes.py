@@ -15,11 +15,14 @@ from dataclasses import dataclass
 
 from controller.compilation.build_reconciler import BuildReconciler
 from controller.schema.errors import ServiceError
-from controller.schema.keys import KeyView
+from controller.schema.keys import EnrolmentTokenView, KeyView
 from controller.sessions.sessions import KeyRegistry, Sessions
 from controller.store import KeyConflict, KeyRecord, KeyStatus, KeyUnknown, Store
+from controller.store.access.enrolment_tokens import EnrolmentToken
 from reactors import tags
 from reactors.bus import Bus
+from wire.errors import BadKey
+from wire.keys import check_public_key, valid_minion_id
 from wire.messages import KeyState
 from wire.server.server import Server
 
@@ -72,6 +75,30 @@ class KeyChanges:
             changed += self._set_batch(batch, to, user)
             await asyncio.sleep(0)
         return changed
+
+    def add(self, minion: str, public_key: str, user: str) -> KeyView:
+        """Accept a key before its minion has asked.
+
+        Raises:
+            ServiceError: this is no id or no key; the key is another minion's, or another key is accepted for the id.
+        """
+        if not valid_minion_id(minion):
+            raise ServiceError("bad-request", f"{minion!r} is no id of a minion")
+        try:
+            check_public_key(public_key)
+        except BadKey as error:
+            raise ServiceError("bad-request", str(error)) from error
+        try:
+            with self.store.transaction():
+                known = self.store.keys.request(public_key, minion, self.clock())
+                if known.id != minion:
+                    raise ServiceError("conflict", f"this key is {known.id!r}'s; delete it there first")
+                record = self.store.keys.set_state(public_key, "accepted", self.clock())
+        except KeyConflict as error:
+            raise ServiceError("conflict", str(error)) from error
+        self.keyring.put(record)
+        self._tell([record], "accepted", user)
+        return _key_view(record)
 
     async def delete(self, names: Sequence[str], user: str) -> list[KeyView]:
         """Forget keys, and the minions that had them; arguments and errors as in `set_state`."""
@@ -137,6 +164,18 @@ class KeyChanges:
             yield page
             after = page[-1].public_key
             await asyncio.sleep(0)
+
+
+def token_view(record: EnrolmentToken) -> EnrolmentTokenView:
+    """An enrolment token as people see it."""
+    return EnrolmentTokenView(
+        id=record.id,
+        minions=record.minions,
+        uses_left=record.uses_left,
+        created=record.created,
+        expires=record.expires,
+        created_by=record.created_by,
+    )
 
 
 def _batches(records: Sequence[KeyRecord]) -> Iterator[Sequence[KeyRecord]]:

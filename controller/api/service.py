@@ -10,9 +10,10 @@ import asyncio
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 
-from controller.api.key_changes import KeyChanges
+from controller.api.key_changes import KeyChanges, token_view
 from controller.compilation.source_reconciler import SourceReconciler
 from controller.engines.engines import Engines
+from controller.enrolment.tokens import BadEnrolmentToken, EnrolmentDesk
 from controller.jobs.jobs import Jobs, progress_view
 from controller.jobs.targets import Targets
 from controller.observe.causes import steps_of
@@ -35,7 +36,14 @@ from controller.runners.waiting import call_and_wait
 from controller.schedules.controller_schedule import ControllerSchedule
 from controller.schema.errors import ServiceError
 from controller.schema.events import DROPPED, EventView, WhyView
-from controller.schema.keys import ControllerKey, KeyRefusals, KeyView
+from controller.schema.keys import (
+    ControllerKey,
+    EnrolmentTokenQuestion,
+    EnrolmentTokenView,
+    KeyRefusals,
+    KeyView,
+    NewEnrolmentToken,
+)
 from controller.schema.minions import CompileView, EngineStatus, MinionStatus, ReturnerStatus
 from controller.schema.orchestrations import OrchestrationDetail, OrchestrationView
 from controller.schema.plans import MinionDiff
@@ -105,6 +113,7 @@ class ServedKeys:
 
     changes: KeyChanges
     own: KeyPair
+    tokens: EnrolmentDesk
 
 
 @dataclass(slots=True, kw_only=True)
@@ -216,6 +225,26 @@ class ControllerService:
     async def delete(self, names: Sequence[str], *, user: str = "") -> Sequence[KeyView]:
         """See `ControllerApi`."""
         return await self.key_pairs.changes.delete(names, user)
+
+    def add_key(self, minion: str, public_key: str, *, user: str = "") -> KeyView:
+        """See `ControllerApi`."""
+        return self.key_pairs.changes.add(minion, public_key, user)
+
+    def enrolment_tokens(self) -> Sequence[EnrolmentTokenView]:
+        """See `ControllerApi`."""
+        return [token_view(record) for record in self.key_pairs.tokens.all()]
+
+    def create_enrolment_token(self, question: EnrolmentTokenQuestion, *, user: str = "") -> NewEnrolmentToken:
+        """See `ControllerApi`."""
+        try:
+            token, record = self.key_pairs.tokens.give(question.minions, question.count, question.seconds, user)
+        except BadEnrolmentToken as error:
+            raise ServiceError("bad-request", str(error)) from error
+        return NewEnrolmentToken(token=token, view=token_view(record))
+
+    def revoke_enrolment_tokens(self, ids: Sequence[str], *, user: str = "") -> Sequence[str]:
+        """See `ControllerApi`."""
+        return self.key_pairs.tokens.revoke(ids)
 
     # --- functions and runs ---
 

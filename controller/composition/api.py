@@ -122,7 +122,7 @@ def compose_service(
     return ControllerService(
         store=resources.store,
         state=compose_status(shared, actions.reconciler),
-        key_pairs=ServedKeys(changes=parts.keys, own=shared.keypair),
+        key_pairs=ServedKeys(changes=parts.keys, own=shared.keypair, tokens=shared.enrolment_tokens),
         git=GitSources(
             source=resources.source, changes=resources.changes, live=shared.live, reconciler=compilation.sources
         ),

@@ -6,9 +6,14 @@ import asyncio
 from dataclasses import dataclass
 from functools import partial
 
+import structlog
+
 from controller.access.access import Access
 from controller.composition.compilation import CompilationParts
 from controller.composition.shared import Shared
+from controller.config.settings import ControllerSettings
+from controller.enrolment.autosign import Autosign, AutosignSettings
+from controller.enrolment.enrolment import Enrolment
 from controller.messages.after_commit import AfterCommit
 from controller.messages.backpressure import Backpressure
 from controller.messages.context import MessageContext, Reconcilers
@@ -29,6 +34,8 @@ from wire.address import Bind
 from wire.limits import WireLimits
 from wire.messages import HelloAck
 from wire.server.server import Server
+
+log = structlog.get_logger("saltern.enrolment")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,7 +91,7 @@ def compose_handlers(
             replies=replies,
             keyring=shared.keyring,
             builds=compilation.builds,
-            auto_accept=settings.auto_accept,
+            enrolment=Enrolment(autosign=Autosign(_autosign(settings)), tokens=shared.enrolment_tokens),
         ),
         reconcilers=Reconcilers(runs=reconciler, builds=compilation.builds),
         results=_results(shared, context, reconciler),
@@ -98,6 +105,20 @@ def compose_handlers(
             states=_state_questions(shared, replies, compilation),
             peers=_peer_calls(shared, replies, access),
         ),
+    )
+
+
+def _autosign(settings: ControllerSettings) -> AutosignSettings:
+    if settings.auto_accept:
+        log.warning("auto_accept: whoever asks first for an id gets it; use autosign_file or enrolment tokens instead")
+    return AutosignSettings(
+        auto_accept=settings.auto_accept,
+        autosign_file=settings.autosign_file,
+        autoreject_file=settings.autoreject_file,
+        autosign_grains_dir=settings.autosign_grains_dir,
+        autosign_dir=settings.pki_dir / "minions_autosign",
+        autosign_timeout=settings.autosign_timeout,
+        permissive_pki_access=settings.permissive_pki_access,
     )
 
 

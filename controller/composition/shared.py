@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from controller.config.settings import ControllerSettings
+from controller.enrolment.tokens import EnrolmentDesk
 from controller.jobs.targets import Targets
 from controller.observe.event_log import EventLog
 from controller.observe.metrics import Metrics
@@ -46,6 +47,7 @@ class Shared:
     """Of this controller's life."""
     keypair: KeyPair
     keyring: KeyRegistry
+    enrolment_tokens: EnrolmentDesk
     sessions: Sessions
     live: LiveRevision
     metrics: Metrics
@@ -85,6 +87,12 @@ def share(resources: Resources) -> Shared:
         epoch=uuid.uuid4().hex,
         keypair=keypair,
         keyring=KeyRegistry(store.keys.all(), settings.limits.stranger, partial(metrics.limit_refused, "stranger")),
+        enrolment_tokens=EnrolmentDesk(
+            store=store.enrolment_tokens,
+            limits=settings.limits.stranger,
+            clock=clock,
+            on_refusal=partial(metrics.limit_refused, "stranger"),
+        ),
         sessions=Sessions(),
         live=live,
         metrics=metrics,

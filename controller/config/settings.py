@@ -79,6 +79,10 @@ def _address(value: Any) -> Any:
         raise ValueError("an IP address of this machine, like 127.0.0.1 or 0.0.0.0") from None
 
 
+def _optional_absolute(value: Any) -> Any:
+    return None if value in (None, "") else absolute(value)
+
+
 def _public_url(value: Any) -> Any:
     """Stands in links of comments, so that it has nothing that would end one."""
     found = value.rstrip("/") if isinstance(value, str) else ""
@@ -99,6 +103,10 @@ def _grants(value: Any) -> Any:
 _PUBLIC_URL = re.compile(r"https?://[A-Za-z0-9.:\[\]-]+(/[A-Za-z0-9._~/-]*)?")
 ControllerLogLevel: TypeAlias = Annotated[str, Wanted("one of " + ", ".join(LOG_LEVELS)), Prepare(_log_level)]
 ControllerPath: TypeAlias = Annotated[Path, Wanted("an absolute path"), Prepare(absolute)]
+OptionalControllerPath: TypeAlias = Annotated[
+    Path | None, Wanted("an absolute path, or empty"), Prepare(_optional_absolute)
+]
+AutosignMinutes: TypeAlias = Annotated[float, Wanted("minutes, 0 or more", ge=0)]
 PublicUrl: TypeAlias = Annotated[
     str, Wanted("an address like https://saltern.example.org, or that with a path"), Prepare(_public_url)
 ]
@@ -136,6 +144,16 @@ class ControllerSettings:
     store_url: OptionText = "sqlite:////var/lib/saltern/controller.sqlite"
     auto_accept: Flag = False
     """Accept every key that asks for a free id. For closed test networks only."""
+    autosign_file: OptionalControllerPath = None
+    """Ids, globs and regular expressions of ids whose keys are accepted."""
+    autoreject_file: OptionalControllerPath = None
+    """The same of those whose keys are rejected; it comes before all that accepts."""
+    autosign_grains_dir: OptionalControllerPath = None
+    """A file for each grain, whose lines are the values by which a key is accepted."""
+    autosign_timeout: AutosignMinutes = 120.0
+    """Minutes that a file in `minions_autosign` in `pki_dir` accepts the id of its name; 0: for ever."""
+    permissive_pki_access: Flag = False
+    """Whether these files count when their group may write them."""
     presence_events: Flag = False
     """Publish `salt/presence/change` and, once a minute, `salt/presence/present`."""
     fileserver_events: Flag = False
@@ -385,6 +403,10 @@ def _located(values: dict[str, Any]) -> dict[str, Any]:
         if root != Path("/") and not path.is_relative_to(root):
             path = root / path.relative_to("/")
         values[name] = path
+    for name in ("autosign_file", "autoreject_file", "autosign_grains_dir"):
+        path = values.get(name)
+        if path is not None and root != Path("/") and not path.is_relative_to(root):
+            values[name] = root / path.relative_to("/")
     values.setdefault("store_url", f"sqlite:///{root / 'var/lib/saltern/controller.sqlite'}")
     return values
 

@@ -1,4 +1,4 @@
-"""Keys that ask to be accepted: a new one waits for a person, or is accepted by itself with `auto_accept`.
+"""Keys that ask to be accepted: a new one waits for a person, or `controller.enrolment` decides about it.
 
 Called by `MessageHandlers` with requests of peers whose key nobody has accepted. How many keys may wait is bounded by
 `KeyRegistry.pending`.
@@ -14,6 +14,7 @@ from functools import partial
 import structlog
 
 from controller.compilation.build_reconciler import BuildReconciler
+from controller.enrolment.enrolment import Enrolment, KeyVerdict
 from controller.messages.context import MessageContext
 from controller.messages.replies import Replies
 from controller.sessions.sessions import KeyRegistry
@@ -37,7 +38,7 @@ class KeyRequests:
     replies: Replies
     keyring: KeyRegistry
     builds: BuildReconciler
-    auto_accept: bool
+    enrolment: Enrolment
     _full_told: float = -math.inf
     """When it was told last that there is no room for a key; strangers choose how often there is none."""
 
@@ -53,13 +54,19 @@ class KeyRequests:
         if known is None and not self._make_room(key, incoming.address, now):
             self._tell_full(key, message.id, now)
             return
-        if known is None or (known.state == "pending" and self.auto_accept):
-            state = self._take_key(key, message.id, known, now)
+        text = ""
+        if known is None or known.state == "pending":
+            keys = self.context.store.keys
+            verdict = self.enrolment.decide(
+                message, incoming.address, now, lambda: not keys.request(key, message.id, now).conflict
+            )
+            state = self._take_key(key, message.id, known, verdict, now)
+            text = verdict.message
         else:
-            state = known.state  # nothing to write: a key may ask as often as it likes
+            state = known.state
         if state == "pending":
             self.keyring.pending.ask(key, incoming.address, now)
-        self.replies.send(key, KeyState(state=state))
+        self.replies.send(key, KeyState(state=state, message=text))
 
     def _make_room(self, key: str, address: str, now: float) -> bool:
         """Whether a new key may wait for acceptance; another one may have to go."""
@@ -81,17 +88,21 @@ class KeyRequests:
             log.warning("too many keys wait for acceptance; a request was refused", minion=minion_id)
             self.context.bus.publish(*tags.auth(minion_id, "full", fingerprint(key)))
 
-    def _take_key(self, key: str, minion_id: str, known: Identity | None, now: float) -> KeyStatus:
-        """Write down a key that is new, or that may be accepted by itself."""
+    def _take_key(self, key: str, minion_id: str, known: Identity | None, verdict: KeyVerdict, now: float) -> KeyStatus:
+        """Write down a key that is new, or about which something has been decided."""
+        if known is not None and verdict.state == "pending":
+            return "pending"  # nothing to write: a key may ask as often as it likes
         record = self.context.store.keys.request(key, minion_id, now)
-        if self.auto_accept and record.state == "pending" and not record.conflict:
-            record = self.context.store.keys.set_state(record.fingerprint, "accepted", now)
+        if record.state != verdict.state:
+            record = self.context.store.keys.set_state(key, verdict.state, now)
+            self.context.after_commit.add(verdict.afterwards)
         if known is None or known.state != record.state:
             self.context.after_commit.add(partial(self.keyring.put, record))
             if record.state == "accepted":  # a key that waits changes no answer about the fleet
                 self.builds.fleet_changed()
-        if known is None:
             act = "denied" if record.conflict else tags.act_of(record.state)
             self.context.bus.publish(*tags.auth(record.id, act, record.fingerprint))
-            log.info("key request", minion=record.id, state=record.state, fingerprint=record.fingerprint)
+            log.info(
+                "key request", minion=record.id, state=record.state, fingerprint=record.fingerprint, by=verdict.why
+            )
         return record.state

@@ -9,7 +9,14 @@ from collections.abc import AsyncIterator, Sequence
 from typing import Protocol
 
 from controller.schema.events import EventView, WhyView
-from controller.schema.keys import ControllerKey, KeyRefusals, KeyView
+from controller.schema.keys import (
+    ControllerKey,
+    EnrolmentTokenQuestion,
+    EnrolmentTokenView,
+    KeyRefusals,
+    KeyView,
+    NewEnrolmentToken,
+)
 from controller.schema.minions import CompileView, EngineStatus, MinionStatus, ReturnerStatus
 from controller.schema.orchestrations import OrchestrationDetail, OrchestrationView
 from controller.schema.plans import MinionDiff
@@ -64,6 +71,18 @@ class ControllerApi(Protocol):
 
     async def delete(self, names: Sequence[str], *, user: str = "") -> Sequence[KeyView]:
         """Forget keys, and the minions that had them."""
+
+    def add_key(self, minion: str, public_key: str, *, user: str = "") -> KeyView:
+        """Accept a key before its minion has asked."""
+
+    def enrolment_tokens(self) -> Sequence[EnrolmentTokenView]:
+        """Enrolment tokens that are good."""
+
+    def create_enrolment_token(self, question: EnrolmentTokenQuestion, *, user: str = "") -> NewEnrolmentToken:
+        """A new enrolment token."""
+
+    def revoke_enrolment_tokens(self, ids: Sequence[str], *, user: str = "") -> Sequence[str]:
+        """Take enrolment tokens back; the ids of those that there were."""
 
     async def diff(self, minion: str | None) -> Sequence[MinionDiff]:
         """What is pending and what drifted: of one minion, or of all that have any."""

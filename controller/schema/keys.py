@@ -20,6 +20,42 @@ class KeyView(ApiStruct, frozen=True, kw_only=True):
     public_key: str = ""
 
 
+class NewKeyQuestion(ApiStruct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """`saltern key add`."""
+
+    minion: str
+    public_key: str
+
+
+class EnrolmentTokenQuestion(ApiStruct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """`saltern key token create`."""
+
+    minions: str = "*"
+    """Glob of the ids that it is for."""
+    count: int = 1
+    """How many keys it accepts."""
+    seconds: float = 86400.0
+    """Until it expires."""
+
+
+class EnrolmentTokenView(ApiStruct, frozen=True, kw_only=True):
+    """An enrolment token, without the secret."""
+
+    id: str
+    minions: str
+    uses_left: int
+    created: float
+    expires: float
+    created_by: str
+
+
+class NewEnrolmentToken(ApiStruct, frozen=True, kw_only=True):
+    """A new one: the only time that it is told."""
+
+    token: str
+    view: EnrolmentTokenView
+
+
 class KeyRefusals(ApiStruct, frozen=True, kw_only=True):
     """Key requests that limits refused since the controller started."""
 

@@ -19,6 +19,12 @@ class KeysQuestion(_Question, frozen=True, kw_only=True):
     names: tuple[str, ...]
 
 
+class EnrolmentTokensQuestion(_Question, frozen=True, kw_only=True):
+    """Revoke these enrolment tokens."""
+
+    ids: tuple[str, ...]
+
+
 class RemotesQuestion(_Question, frozen=True, kw_only=True):
     """Fetch these remotes, by name or URL; all when none is named."""
 

@@ -22,7 +22,7 @@ from sqlalchemy import (
     text,
 )
 
-HEAD = "0011"
+HEAD = "0012"
 """The newest migration."""
 
 metadata = MetaData(
@@ -289,6 +289,20 @@ orchestration_steps = Table(
     UniqueConstraint("jid", "key"),
 )
 """Their steps that were begun: whom each asked, and what came of it."""
+
+enrolment_tokens = Table(
+    "enrolment_tokens",
+    metadata,
+    Column("seq", Integer, primary_key=True, autoincrement=True),
+    Column("id", String(32), nullable=False, unique=True),
+    Column("digest", LargeBinary, nullable=False, unique=True),
+    Column("minions", Text, nullable=False),
+    Column("uses_left", Integer, nullable=False),
+    Column("created", Float, nullable=False),
+    Column("expires", Float, nullable=False),
+    Column("created_by", Text, nullable=False),
+)
+"""Digests of the tokens by which minions have their keys accepted."""
 
 access_tokens = Table(
     "access_tokens",

@@ -10,6 +10,7 @@ from contextlib import AbstractContextManager
 from types import TracebackType
 
 from controller.store.access.audit import AuditLog
+from controller.store.access.enrolment_tokens import EnrolmentTokens
 from controller.store.access.tokens import AccessTokens
 from controller.store.applied import Applied
 from controller.store.database import Database
@@ -60,6 +61,7 @@ class Store:
         self.orchestrations = Orchestrations(database)
         self.pull_requests = PullRequestTable(database)
         self.access_tokens = AccessTokens(database)
+        self.enrolment_tokens = EnrolmentTokens(database)
         self.audit_log = AuditLog(database)
 
     def close(self) -> None:

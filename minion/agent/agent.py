@@ -28,6 +28,7 @@ from minion.agent.connection import open_connection
 from minion.agent.connection_trouble import ConnectionTrouble
 from minion.agent.drift import DriftTimer
 from minion.agent.drift_watch import DriftWatch
+from minion.agent.enrolment import enrolment_request
 from minion.agent.fact_queries import FactAnswerer
 from minion.agent.file_requests import FileRelay
 from minion.agent.grains import Collector, GrainsKeeper
@@ -64,6 +65,7 @@ from wire.messages import (
     Hello,
     HelloAck,
     KeepAlive,
+    KeyRequest,
     KeyState,
     MineFound,
     MinionEventsAck,
@@ -168,7 +170,9 @@ class Agent:
         self._session = AgentSession(
             settings.id,
             fingerprint,
-            SessionPorts(send=connection.send, hello=self._hello, keep_alive=self._keep_alive),
+            SessionPorts(
+                send=connection.send, key_request=self._key_request, hello=self._hello, keep_alive=self._keep_alive
+            ),
         )
         host = settings.master[0] if settings.master else ""
         self._trouble = ConnectionTrouble(settings.id, host, settings.master_port, settings.controller_key, tasks.fork)
@@ -471,6 +475,11 @@ class Agent:
     def _send(self, message: ToController) -> bool:
         """Send while online only: what is queued for later would be out of date when it arrives."""
         return self._session.online and self._connection.send(message)
+
+    def _key_request(self, accepted: bool) -> KeyRequest:
+        if accepted:
+            return KeyRequest(id=self._settings.id)
+        return enrolment_request(self._settings, self._grains.grains)
 
     def _hello(self) -> Hello:
         return Hello(

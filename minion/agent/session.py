@@ -39,6 +39,8 @@ class SessionPorts:
     """What the session needs of its agent."""
 
     send: Callable[[ToController], bool]
+    key_request: Callable[[bool], KeyRequest]
+    """Is told whether the key was accepted before."""
     hello: Callable[[], Hello]
     keep_alive: Callable[[], KeepAlive]
 
@@ -146,4 +148,4 @@ class AgentSession:
         self.session_state = SessionState.REQUESTING_KEY
         self.deadline = now + KEY_REQUEST_PAUSES[min(self._key_requests, len(KEY_REQUEST_PAUSES) - 1)]
         self._key_requests += 1
-        self._ports.send(KeyRequest(id=self._id))
+        self._ports.send(self._ports.key_request(self._accepted))

@@ -35,6 +35,13 @@ def _hosts(value: Any) -> Any:
     return hosts
 
 
+def _grain_names(value: Any) -> Any:
+    names = [] if value is None else one_as_list(value)
+    if not isinstance(names, list) or len(names) > 20 or not all(isinstance(name, str) and name for name in names):
+        raise ValueError
+    return names
+
+
 def _port(value: Any) -> Any:
     return int(value) if isinstance(value, str) and value.isdigit() else value
 
@@ -77,6 +84,9 @@ MinionId: TypeAlias = Annotated[
     str, Wanted("a minion id (letters, digits, dots, dashes; no slashes, no spaces)"), Prepare(_id)
 ]
 Hosts: TypeAlias = Annotated[tuple[str, ...], Wanted("the name of a host, or a list of them"), Prepare(_hosts)]
+GrainNames: TypeAlias = Annotated[
+    tuple[str, ...], Wanted("a list of at most 20 names of grains"), Prepare(_grain_names)
+]
 Port: TypeAlias = Annotated[int, Wanted("a port number from 1 to 65535", ge=1, le=65535), Prepare(_port)]
 AbsolutePath: TypeAlias = Annotated[Path, Wanted("an absolute path"), Prepare(_path)]
 OptionalPath: TypeAlias = Annotated[Path | None, Wanted("an absolute path, or empty"), Prepare(_optional_path)]
@@ -93,6 +103,9 @@ RULES: Mapping[str, Any] = {
     "master_port": Port,
     "publish_port": Port,
     "controller_key": MinionText,
+    "enrolment_token": MinionText,
+    "enrolment_token_file": OptionalPath,
+    "autosign_grains": GrainNames,
     "root_dir": AbsolutePath,
     "pki_dir": AbsolutePath,
     "cachedir": AbsolutePath,

@@ -60,7 +60,7 @@ NEEDLESS: tuple[tuple[str, str], ...] = (
         """acceptance_wait_time acceptance_wait_time_max auth_retries auth_timeout auth_tries master_tries
         random_reauth_delay random_startup_delay recon_default recon_max recon_randomize rejected_retry
         bootstrap_delay request_channel_timeout request_channel_tries restart_on_error syndic_retries
-        retry_dns_count autosign_timeout resolve_dns_fallback rest_timeout""",
+        retry_dns_count resolve_dns_fallback rest_timeout""",
     ),
     (
         "a result is kept on the minion's disk until the controller has stored it, and sent again until then",
@@ -129,7 +129,7 @@ NEEDLESS: tuple[tuple[str, str], ...] = (
     ),
     (
         "the unit of systemd says which user a process runs as, and knows the process",
-        "user sudo_user pidfile syndic_pidfile verify_env permissive_pki_access umask",
+        "user sudo_user pidfile syndic_pidfile verify_env umask",
     ),
     (
         "it is said where a command is given (`saltern run --help`)",
@@ -168,7 +168,7 @@ NEEDLESS: tuple[tuple[str, str], ...] = (
     (
         "it is an option of the controller",
         """auto_accept reactor event_return event_return_blacklist event_return_whitelist master_job_cache engines
-        interface""",
+        interface autosign_timeout permissive_pki_access""",
     ),
     (
         "it is an option of minions: write it into their configuration",

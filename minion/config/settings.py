@@ -38,6 +38,12 @@ class MinionSettings(NamedTuple):
     publish_port: int = 4505
     controller_key: str = ""
     """Public CURVE key of the controller, as `saltern key controller` prints it."""
+    enrolment_token: str = ""
+    """By which the controller accepts the key of this minion."""
+    enrolment_token_file: Path | None = None
+    """A file that has it."""
+    autosign_grains: tuple[str, ...] = ()
+    """Names of grains that are told with the key, by which the controller may accept it."""
     root_dir: Path = Path("/")
     pki_dir: Path = Path("/etc/saltern/pki/minion")
     cachedir: Path = Path("/var/cache/saltern/minion")

@@ -1,8 +1,12 @@
 """How a key comes to be accepted, with a real controller and real connections."""
 
-import pytest
-from strangers import Stranger
+import json
+import os
 
+import pytest
+from strangers import Stranger, new_keys
+
+from wire.keys import load_or_create, write_public
 from wire.messages import DesiredUpdate, Hello, HelloAck, KeyRequest, KeyState
 
 
@@ -33,3 +37,132 @@ def test_a_minion_that_waits_is_told_at_once_that_its_key_is_accepted(make_rig, 
     assert minion.ask(KeyRequest(id="web1"), KeyState).state == "rejected"
     rig.saltern("key", "accept", "web1", "--yes")
     assert minion.wait(KeyState).state == "accepted", "a rejected key, too"
+
+
+def test_a_key_that_is_known_beforehand(make_rig, dial, tmp_path):
+    rig = make_rig(minions={})
+    write_public(tmp_path / "web1.pub", load_or_create(tmp_path / "web1.key").public)  # as `saltern key gen` does
+    rig.saltern("key", "add", "web1", str(tmp_path / "web1.pub"))
+    minion = dial(rig, load_or_create(tmp_path / "web1.key"))
+    assert minion.ask(KeyRequest(id="web1"), KeyState).state == "accepted", "its first question"
+    other = dial(rig)
+    assert other.ask(KeyRequest(id="web1"), KeyState).state == "pending"
+    again = rig.saltern("key", "add", "web2", str(tmp_path / "web1.pub"), check=False)
+    assert "this key is 'web1's; delete it there first" in again.stderr
+    taken = rig.saltern("key", "add", "WEB1", new_keys().public, check=False)
+    assert "another key is accepted for 'WEB1'" in taken.stderr
+    assert rig.saltern("key", "add", "../web3", new_keys().public, check=False).returncode == 1
+    assert rig.saltern("key", "add", "web3", "no key", check=False).returncode == 1
+
+
+def test_tokens_accept_so_many_keys_with_fitting_ids(make_rig, dial):
+    rig = make_rig(minions={})
+    made = json.loads(rig.saltern("key", "token", "create", "--id", "web*", "--count", "2", "--out", "json").stdout)
+    token = made["token"]
+    assert token not in (rig.directory / "c/var/lib/saltern/controller.sqlite").read_bytes().decode("latin-1")
+    assert "web*" in rig.saltern("key", "token", "list").stdout
+    assert token not in rig.saltern("key", "token", "list", "--out", "json").stdout
+    wrong_id = dial(rig).ask(KeyRequest(id="db1", token=token), KeyState)
+    assert (wrong_id.state, wrong_id.message[:27]) == ("pending", "the enrolment token is not ")
+    first = dial(rig)
+    assert first.ask(KeyRequest(id="web1", token=token), KeyState).state == "accepted"
+    assert first.ask(KeyRequest(id="web1", token=token), KeyState).state == "accepted", "asked again, nothing is used"
+    taken = dial(rig).ask(KeyRequest(id="web1", token=token), KeyState)
+    assert (taken.state, taken.message) == ("pending", "another key is accepted for this id")
+    assert dial(rig).ask(KeyRequest(id="web2", token=token), KeyState).state == "accepted"
+    assert dial(rig).ask(KeyRequest(id="web3", token=token), KeyState).state == "pending", "it is used up"
+    other = json.loads(rig.saltern("key", "token", "create", "--out", "json").stdout)
+    rig.saltern("key", "token", "revoke", other["view"]["id"])
+    assert dial(rig).ask(KeyRequest(id="web4", token=other["token"]), KeyState).state == "pending"
+    assert rig.saltern("key", "token", "revoke", "nothing", check=False).returncode == 5
+    assert token not in rig.log("controller", 10_000)
+
+
+def test_a_token_is_used_once_also_when_the_controller_is_killed(make_rig, dial):
+    rig = make_rig(minions={})
+    token = json.loads(rig.saltern("key", "token", "create", "--out", "json").stdout)["token"]
+    keys = new_keys()
+    assert dial(rig, keys).ask(KeyRequest(id="web1", token=token), KeyState).state == "accepted"
+    rig.kill("controller", children=True)
+    rig.start_controller()
+    assert dial(rig, keys).ask(KeyRequest(id="web1"), KeyState).state == "accepted"
+    assert dial(rig).ask(KeyRequest(id="web2", token=token), KeyState).state == "pending"
+
+
+def test_guesses_of_tokens_are_few(make_rig, dial):
+    rig = make_rig(minions={}, limits={"stranger": {"wrong_tokens": 3, "wrong_tokens_a_second": 0.0001}})
+    token = json.loads(rig.saltern("key", "token", "create", "--out", "json").stdout)["token"]
+    for number in range(3):
+        assert dial(rig).ask(KeyRequest(id=f"x{number}", token=f"enrol-{number}"), KeyState).state == "pending"
+    assert dial(rig).ask(KeyRequest(id="web1", token=token), KeyState).state == "pending", "not even the good one"
+    assert rig.ask("/keys/refused")["limits"]["wrong-tokens"] == 1
+
+
+def test_an_agent_with_a_token_in_a_file_and_one_with_grains(make_rig, tmp_path):
+    rig = make_rig(minions={}, autosign_grains_dir="/etc/saltern/autosign_grains")
+    grains = rig.directory / "c/etc/saltern/autosign_grains"  # below `root_dir`
+    grains.mkdir(parents=True)
+    (grains / "uuid").write_text("# machines of room 1\n4711\n")
+    token = json.loads(rig.saltern("key", "token", "create", "--id", "web1", "--out", "json").stdout)["token"]
+    (tmp_path / "token").write_text(token + "\n")
+    (tmp_path / "token").chmod(0o600)
+    rig.minions = {"web1": {}, "db1": {"uuid": 4711}, "db2": {"uuid": 4712}}
+    rig.configure_minions()
+    for minion, more in (
+        ("web1", f"enrolment_token_file: {tmp_path}/token\n"),
+        ("db1", "autosign_grains: [uuid, kernel]\n"),
+        ("db2", "autosign_grains: [uuid]\n"),
+    ):
+        with (rig.directory / minion / "minion").open("a") as file:
+            file.write(more)
+        rig.start_minion(minion)
+    rig.wait("two to be accepted", lambda: sorted(rig.keys("accepted")) == ["db1", "web1"])
+    rig.wait("the third to wait", lambda: rig.keys("pending") == ["db2"])
+    rig.wait("both to connect", lambda: sum(each["connected"] for each in rig.status().values()) == 2)
+    rig.wait("its cause to be told", lambda: "event=key_pending id=db2" in rig.log("db2"))
+
+
+def test_files_say_who_is_accepted_and_who_rejected(make_rig, dial):
+    rig = make_rig(minions={}, autosign_file="/etc/saltern/autosign", autoreject_file="/etc/saltern/autoreject")
+    folder = rig.directory / "c/etc/saltern"
+    autosign, autoreject = folder / "autosign", folder / "autoreject"
+    autosign.write_text("# ids\nweb1\ndb*\nmail[0-9]+\\.example\n(a+)+\n")
+    autoreject.write_text("db9\n")
+
+    def state(name):
+        return dial(rig).ask(KeyRequest(id=name), KeyState).state
+
+    found = {name: state(name) for name in ("web1", "web11", "db1", "db9", "mail7.example", "mail7.examples")}
+    assert found == {
+        "web1": "accepted",
+        "web11": "pending",
+        "db1": "accepted",
+        "db9": "rejected",
+        "mail7.example": "accepted",
+        "mail7.examples": "pending",
+    }
+    autosign.write_text("web2\n")
+    assert state("web2") == "accepted", "it is read again"
+    autosign.chmod(0o666)
+    assert state("web2x") == "pending"
+    autosign.write_text("web3\n")
+    assert state("web3") == "pending"
+    assert "everyone may write it; run: chmod o-w" in rig.log("controller", 1000)
+    autosign.chmod(0o664)
+    assert state("web3") == "pending", "its group may write it"
+    stub = rig.directory / "c/etc/saltern/pki/controller/minions_autosign"
+    stub.mkdir()
+    (stub / "one").touch()
+    (stub / "old").touch()
+    os.utime(stub / "old", (1.0, 1.0))
+    assert state("one") == "accepted"
+    rig.wait("the file to be gone", lambda: not (stub / "one").exists())
+    assert state("old") == "pending"
+    assert not (stub / "old").exists()
+
+
+def test_auto_accept_is_warned_of(make_rig, dial):
+    rig = make_rig(minions={}, auto_accept=True)
+    assert dial(rig).ask(KeyRequest(id="web1"), KeyState).state == "accepted"
+    assert dial(rig).ask(KeyRequest(id="web1"), KeyState).state == "pending", "another key for an id that is taken"
+    assert "auto_accept: whoever asks first for an id gets it" in rig.log("controller", 1000)

@@ -59,6 +59,7 @@ def _example(kind: type[msgspec.Struct]) -> msgspec.Struct:
         "tuple[FactAnswer, ...]": (FactAnswer(value="/bin/sh"), FactAnswer(error="failed there")),
         "FactAnswer": FactAnswer(value={"web1": [1]}),
         "dict[str, MineEntry]": {"test.ping": MineEntry(value=True, allow=("a", "b"), allow_type="list")},
+        "AutosignGrains": {"os": "Debian"},
         "RunKind": "apply",
         "Literal['minion', 'runner']": "runner",
         "Literal['ok', 'changed', 'pending', 'failed', 'error']": "failed",

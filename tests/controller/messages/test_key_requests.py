@@ -3,6 +3,9 @@
 import pytest
 import zmq
 
+from controller.enrolment.autosign import Autosign, AutosignSettings
+from controller.enrolment.enrolment import Enrolment
+from controller.enrolment.tokens import EnrolmentDesk
 from controller.messages.after_commit import AfterCommit
 from controller.messages.context import MessageContext
 from controller.messages.key_requests import TOLD_SECONDS, KeyRequests
@@ -52,7 +55,10 @@ def test_a_request_without_room_is_told_now_and_then_with_salts_word(store):
         replies=Replies(context=context, server=server, greeting=HelloAck(epoch="e", alive_interval=15.0)),
         keyring=KeyRegistry(limits=StrangerLimits(pending_keys=2, address_pending_keys=1)),
         builds=Builds(),
-        auto_accept=False,
+        enrolment=Enrolment(
+            autosign=Autosign(AutosignSettings()),
+            tokens=EnrolmentDesk(store=store.enrolment_tokens, limits=StrangerLimits(), clock=lambda: 1.0),
+        ),
     )
     keys = [zmq.curve_keypair()[0].decode() for _ in range(4)]
 

@@ -18,6 +18,9 @@ from controller.compilation.fact_queries import FactQueries
 from controller.compilation.mine import MineStore
 from controller.config.access import AccessSettings
 from controller.config.limits import AccessLimits
+from controller.enrolment.autosign import Autosign, AutosignSettings
+from controller.enrolment.enrolment import Enrolment
+from controller.enrolment.tokens import EnrolmentDesk
 from controller.messages.after_commit import AfterCommit
 from controller.messages.context import MessageContext, Reconcilers
 from controller.messages.key_requests import KeyRequests
@@ -46,7 +49,7 @@ from controller.store.run_events import RunEventCounts
 from highstate.types import Pos, Problem
 from minion.agent.fact_queries import MOST_QUESTIONS
 from reactors.bus import Bus
-from wire.limits import MinionLimits
+from wire.limits import MinionLimits, StrangerLimits
 from wire.messages import (
     Bye,
     FactAnswer,
@@ -197,7 +200,16 @@ def rig(tmp_path, monkeypatch):
         handlers = MessageHandlers(
             context=context,
             replies=replies,
-            keys=KeyRequests(context=context, replies=replies, keyring=KeyRegistry(), builds=builds, auto_accept=False),
+            keys=KeyRequests(
+                context=context,
+                replies=replies,
+                keyring=KeyRegistry(),
+                builds=builds,
+                enrolment=Enrolment(
+                    autosign=Autosign(AutosignSettings()),
+                    tokens=EnrolmentDesk(store=store.enrolment_tokens, limits=StrangerLimits(), clock=lambda: 1.0),
+                ),
+            ),
             reconcilers=Reconcilers(runs=runs, builds=builds),
             results=results,
             events=events,

@@ -20,7 +20,12 @@ def session(sent):
     return AgentSession(
         "web1",
         "ab:cd",
-        SessionPorts(send=send, hello=lambda: Hello(id="web1", grains={}), keep_alive=KeepAlive),
+        SessionPorts(
+            send=send,
+            key_request=lambda accepted: KeyRequest(id="web1"),
+            hello=lambda: Hello(id="web1", grains={}),
+            keep_alive=KeepAlive,
+        ),
     )
 
 

@@ -13,6 +13,7 @@ from controller.cli.client import Client
 from controller.cli.failure import NO_TARGET, Failure
 from controller.cli.verbs.keys import listing
 from controller.cli.verbs.keys.changing import AskedChange, change, refused
+from controller.cli.verbs.keys.enrolling import add_key, token_command
 from controller.cli.verbs.keys.generating import generate
 from controller.schema.keys import ControllerKey, KeyView
 
@@ -70,7 +71,9 @@ def key_command(ctx: click.Context, /, yes: bool, out: str, config_dir: Path, **
     if ctx.invoked_subcommand is not None:
         if asked:
             raise click.UsageError("use either a verb or salt-key's options")
-        ctx.default_map = {verb: {"config_dir": config_dir, "out": out, "yes": yes} for verb in key_command.commands}
+        defaults = {"config_dir": config_dir, "out": out, "yes": yes}
+        of_tokens = {"token": dict.fromkeys(token_command.commands, defaults)}
+        ctx.default_map = {**dict.fromkeys(key_command.commands, defaults), **of_tokens}
         return
     for parameter, why in _MEANINGLESS.items():
         if parameter in given:
@@ -178,6 +181,19 @@ def print_command(names: tuple[str, ...], out: str, config_dir: Path) -> None:
 def gen_command(name: str, folder: Path, out: str) -> None:
     """Make a key pair in the files NAME.key and NAME.pub, for a minion whose key is accepted beforehand."""
     generate(name, folder, out)
+
+
+@key_command.command("add")
+@click.argument("minion")
+@click.argument("key", metavar="KEY|FILE")
+@options.out
+@_config_dir
+def add_command(minion: str, key: str, out: str, config_dir: Path) -> None:
+    """Accept a key before its minion has asked: a public key, or the file NAME.pub of `saltern key gen`."""
+    add_key(minion, key, out, config_dir)
+
+
+key_command.add_command(token_command)
 
 
 @key_command.command("controller")
