@@ -19,7 +19,7 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias, overload
+from typing import Literal, TypeAlias, overload
 
 from controller.jobs.job_returners import ReturnerRequests
 from controller.jobs.state_calls import StateCalls
@@ -43,7 +43,7 @@ MOST_NEWS = 1000
 """How far runs are that nobody has read yet; more are not kept, since newer ones come."""
 
 _Asked: TypeAlias = "tuple[str, asyncio.Future[RunResult] | None]"
-_News: TypeAlias = "asyncio.Queue[tuple[str, RunProgress]]"
+_News: TypeAlias = "asyncio.Queue[tuple[str, RunProgress] | asyncio.Future[RunResult]]"
 
 DEADLINE = 3600.0
 """Seconds after which a call is no longer waited for."""
@@ -102,31 +102,33 @@ class Jobs:
             self._check_take_returners(minions)
         compiled = self.state_calls.parse(fun, question.args, question.kwargs)
         runs: list[RunRecord] = []
-        for minion in minions:
-            typed = self.redactor.of(minion).text(typed_arguments(fun, question.args, question.kwargs))
-            run = RunRecord(
-                run_id=self.ids.next(),
-                minion=minion,
-                kind="call",
-                created=self.clock(),
-                reason=requested(f"run {fun} {typed}".rstrip(), user),
-                user=user,
-                fun=fun,
-                args=typed,
-                job=job,
-                returners=returners,
-                revision=self.state_calls.compiler.revision if compiled else "",
-            )
-            job = job or run.run_id
+        with self.store.transaction():  # one for all minions; nobody is asked for what is not on disk
+            for minion in minions:
+                typed = self.redactor.of(minion).text(typed_arguments(fun, question.args, question.kwargs))
+                run = RunRecord(
+                    run_id=self.ids.next(),
+                    minion=minion,
+                    kind="call",
+                    created=self.clock(),
+                    reason=requested(f"run {fun} {typed}".rstrip(), user),
+                    user=user,
+                    fun=fun,
+                    args=typed,
+                    job=job,
+                    returners=returners,
+                    revision=self.state_calls.compiler.revision if compiled else "",
+                )
+                job = job or run.run_id
+                shown_here = compiled is not None and compiled.question.shows
+                if shown_here or self.sessions.session(minion) is not None:
+                    asked[minion] = run.run_id, self._record(run)
+                    runs.append(run)
+                else:
+                    asked[minion] = "", None
+        for run in runs:
             if compiled is None:
-                asked[minion] = self.ask(run, self._message(run, question))
-            elif compiled.question.shows or self.sessions.session(minion) is not None:
-                asked[minion] = run.run_id, self._record(run)
-                runs.append(run)
-            else:
-                asked[minion] = "", None
-            if asked[minion][0]:
-                self._begun(run, question, cause)
+                self._send(run, self._message(run, question))
+            self._begun(run, question, cause)
         if compiled is not None:
             self.state_calls.begin(runs, compiled, question)
         return asked
@@ -152,13 +154,16 @@ class Jobs:
 
     def ask(self, run: RunRecord, message: ToMinion) -> tuple[str, asyncio.Future[RunResult] | None]:
         """Record a run and send its message; (run id, future), the future None when the minion is not connected."""
-        session = self.sessions.session(run.minion)
-        if session is None:
+        if self.sessions.session(run.minion) is None:
             return "", None
         future = self._record(run)
-        self.metrics.sent(type(message).__name__)
-        self.server.send(session.key, message)
+        self._send(run, message)
         return run.run_id, future
+
+    def _send(self, run: RunRecord, message: ToMinion) -> None:
+        if (session := self.sessions.session(run.minion)) is not None:
+            self.metrics.sent(type(message).__name__)
+            self.server.send(session.key, message)
 
     def _record(self, run: RunRecord) -> asyncio.Future[RunResult]:
         """Record a run; what its result will be."""
@@ -234,7 +239,8 @@ class Jobs:
                 yield minion, "", None
             else:
                 waiting[future] = (minion, run_id)
-        with self._watching({run_id: minion for minion, run_id in waiting.values()} if progress else {}) as news:
+        news: _News = asyncio.Queue()
+        with self._watching({run_id: minion for minion, run_id in waiting.values()} if progress else {}, news):
             async for item in self._as_they_come(waiting, news, timeout):
                 yield item
 
@@ -242,36 +248,34 @@ class Jobs:
         self, waiting: dict[asyncio.Future[RunResult], tuple[str, str]], news: _News, timeout: float
     ) -> AsyncIterator[tuple[str, str, RunResult | RunProgress | None]]:
         deadline = asyncio.get_running_loop().time() + timeout
-        reading = asyncio.ensure_future(news.get())
+        for future in waiting:
+            future.add_done_callback(news.put_nowait)
         try:
+            await asyncio.sleep(0)  # those that are done already say so
             while waiting:
-                left = deadline - asyncio.get_running_loop().time()
-                wanted: set[asyncio.Future[Any]] = {*waiting, reading}
-                done, _ = await asyncio.wait(wanted, timeout=max(0.0, left), return_when=asyncio.FIRST_COMPLETED)
-                if not done:
+                try:
+                    said = await _next(news, deadline)
+                except TimeoutError:
                     break
-                if reading in done:
-                    minion, said = reading.result()
-                    yield minion, said.run_id, said
-                    reading = asyncio.ensure_future(news.get())
-                for future in [one for one in waiting if one in done]:
-                    minion, run_id = waiting.pop(future)
-                    yield minion, run_id, future.result()
+                if isinstance(said, asyncio.Future):
+                    minion, run_id = waiting.pop(said)
+                    yield minion, run_id, said.result()
+                else:
+                    yield said[0], said[1].run_id, said[1]
             for minion, run_id in waiting.values():
                 yield minion, run_id, None
         finally:
-            reading.cancel()
-            for _, run_id in waiting.values():
+            for future, (_, run_id) in waiting.items():
+                future.remove_done_callback(news.put_nowait)
                 self.waiters.pop(run_id, None)
 
     @contextlib.contextmanager
-    def _watching(self, minions: Mapping[str, str]) -> Iterator[_News]:
+    def _watching(self, minions: Mapping[str, str], news: _News) -> Iterator[None]:
         """Progress of these runs (run id -> minion) as it is reported; the last caller for a run gets it."""
-        news: _News = asyncio.Queue(MOST_NEWS)
 
         def watcher(minion: str) -> Callable[[RunProgress], None]:
             def queue_progress(said: RunProgress) -> None:
-                with contextlib.suppress(asyncio.QueueFull):
+                if news.qsize() < MOST_NEWS:
                     news.put_nowait((minion, said))
 
             return queue_progress
@@ -279,11 +283,19 @@ class Jobs:
         own = {run_id: watcher(minion) for run_id, minion in minions.items()}
         self.watchers.update(own)
         try:
-            yield news
+            yield
         finally:
             for run_id, one in own.items():
                 if self.watchers.get(run_id) is one:
                     del self.watchers[run_id]
+
+
+async def _next(news: _News, deadline: float) -> tuple[str, RunProgress] | asyncio.Future[RunResult]:
+    """What came next; TimeoutError after the deadline, a time of the loop. A timer only where nothing waits."""
+    if not news.empty():
+        return news.get_nowait()
+    async with asyncio.timeout_at(deadline):
+        return await news.get()
 
 
 def progress_view(minion: str, said: RunProgress) -> CallProgress:
