@@ -13,6 +13,7 @@ import msgspec
 from controller.offline.beacon_lint import BeaconLint
 from controller.offline.isolation import Isolated, Lost
 from controller.offline.reactor_lint import ReactorLint, reactor_paths
+from controller.offline.schedule_lint import ScheduleLint
 from controller.offline.trees import snapshot_of
 from controller.orchestration.executor import FUNCTIONS
 from controller.reconcile.policy import POLICY_FILE, Policy, PolicyInvalid, read_policy
@@ -29,6 +30,7 @@ from highstate.types import Value
 from minion.arguments import ArgumentSpec, spec_of
 from minion.engine import registry
 from minion.execution import loader
+from reactors.controller_jobs import ControllerJob
 from reactors.rules.reactor_map import ReactorMap
 
 
@@ -46,6 +48,10 @@ class LintJob:
     disabled: frozenset[str] = frozenset()
     reactors: ReactorMap = field(default_factory=ReactorMap)
     """Of the controller's file: which SLS of the tree are reactors, too."""
+    reactor_files: Mapping[str, str] = field(default_factory=dict)
+    """Absolute paths that it names -> their texts."""
+    jobs: Mapping[str, ControllerJob] = field(default_factory=dict)
+    """Of the controller's file, too."""
     minions: tuple[str, ...] = ()
     """Ids of all minions; none: not known."""
 
@@ -84,16 +90,25 @@ def _findings(job: LintJob) -> tuple[Finding, ...]:
         settings = replace(settings, missing_source=policy.missing_source)
     except PolicyInvalid as error:
         of_policy = (Finding.of(error.problem, "policy"),)
-    known = replace(our_states(), minions=KnownMinions(job.minions), beacons=BeaconLint(trees.files))
+    known = our_states()
+    functions = with_own_modules(known.functions, trees.files)
+    known = replace(
+        known,
+        minions=KnownMinions(job.minions),
+        beacons=BeaconLint(trees.files),
+        schedules=ScheduleLint(functions),
+    )
     others = reactor_paths(trees.files, ReactorMap((*policy.reactor.entries, *job.reactors.entries)))
     reactors = ReactorLint(
         files=trees.files,
-        functions=with_own_modules(known.functions, trees.files),
+        functions=functions,
         minions=known.minions,
         policy_file=POLICY_FILE,
         reactors=policy.reactor,
         rules=policy.rules,
         pillar=trees.pillar_files,
+        on_disk=job.reactor_files,
+        jobs={**policy.schedule.jobs, **job.jobs},
     )
     return lint_trees(
         replace(trees, others=others),

@@ -6,11 +6,13 @@ is said of what an expression would give.
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
+from controller.offline.schedule_lint import wrong_jobs
 from controller.runners import registry
 from highstate.compile.chunks import drafts_of
 from highstate.compile.declare import read_states
@@ -18,14 +20,18 @@ from highstate.compile.high import High
 from highstate.compile.order import ordered
 from highstate.compile.positions import SourceFile, SourceLocation
 from highstate.compile.verify import verify
+from highstate.files import MemoryFiles
 from highstate.lint import CallableNames, Finding, KnownMinions
-from highstate.lint.recovery import MARK, readable_entries
+from highstate.lint.findings import ignored_lines, kept
+from highstate.lint.recovery import MARK, is_text, readable_entries
 from highstate.render.context import RenderContext, RenderFailed
 from highstate.render.pipeline import render_sls
 from highstate.render.problems import excerpt
+from highstate.render.steps import shebang
 from highstate.types import Chunk, Files, Minion, Problem, Value
 from minion.beacons.registry import MODULES as BEACONS
 from options.near_names import did_you_mean
+from reactors.controller_jobs import ControllerJob
 from reactors.fired_tags import FIRED, globs_meet, unfired
 from reactors.rules.native_rule import NativeRules
 from reactors.rules.reaction import Parameters, ReactionCall
@@ -78,35 +84,38 @@ class ReactorLint:
     """Of the tree, too."""
     pillar: Files
     """Beacons may be named there."""
+    on_disk: Mapping[str, str] = field(default_factory=dict)
+    """Reactors that the controller's file names by absolute paths -> their texts."""
+    jobs: Mapping[str, ControllerJob] = field(default_factory=dict)
+    """Of the schedules of the tree and of the controller's file."""
 
     def findings(self, paths: Iterable[Path]) -> Iterator[Finding]:
         """Findings about these SLS, the rules, and the tags that are answered."""
         for saltenv, path in sorted(paths):
-            yield from self._of_sls(saltenv, path)
+            yield from self._of_sls(self.files, saltenv, path)
+        for path, text in sorted(self.on_disk.items()):
+            alone = MemoryFiles({"base": {path: text.encode()}})
+            ignored = {("states", "base", path): ignored_lines(text)}
+            yield from kept(self._of_sls(alone, "base", path), ignored)
+        for job in wrong_jobs(self.jobs, self.functions, self.minions):
+            yield self._in_policy(job.rule, job.place, job.message, job.hint)
         for rule in self.rules.rules:
             for action in (*rule.do, *rule.escalated):
                 yield from self._of_action(action)
         yield from self._of_tags()
 
-    def _of_sls(self, saltenv: str, path: str) -> Iterator[Finding]:
-        text = _text(self.files, path, saltenv)
+    def _of_sls(self, files: Files, saltenv: str, path: str) -> Iterator[Finding]:
+        text = _text(files, path, saltenv)
+        if not is_text(text):
+            yield from _of_program(text, saltenv, path)
+            return
         if "{{" not in text and "{%" not in text:
-            yield from self._unreadable(saltenv, path)
+            yield from _unreadable(files, saltenv, path)
         for entry, data, lines in readable_entries(text):
             source = SourceFile(file=path, sls=path, saltenv=saltenv, lines=lines, text=entry)
             for found in self._of_entry(source, data):
                 if MARK not in found.message:
                     yield replace(found, excerpt=excerpt(text, found.line, max(found.column, 1)))
-
-    def _unreadable(self, saltenv: str, path: str) -> Iterator[Finding]:
-        """An SLS without templates is rendered as it is."""
-        context = RenderContext(minion=Minion(id="sample"), files=self.files, saltenv=saltenv)
-        try:
-            render_sls(path, context, sls=path, extra={"tag": "", "data": {}})
-        except RenderFailed as error:
-            yield Finding.of(error.problem, "yaml")
-        except RecursionError:
-            yield Finding(rule="yaml", message="this is nested too deeply to be read", saltenv=saltenv, file=path)
 
     def _of_entry(self, source: SourceFile, data: dict[Value, Value]) -> Iterator[Finding]:
         high, location = High(), SourceLocation(source)
@@ -200,10 +209,45 @@ class ReactorLint:
         return sorted(word for word in found if word.strip("*/.:-"))
 
     def _in_policy(self, rule: str, place: str, message: str, hint: str) -> Finding:
-        line = int(place.rpartition(":")[2] or 0) if place.startswith(f"{self.policy_file}:") else 0
-        text = _text(self.files, self.policy_file, "base")
-        shown = excerpt(text, line, 1) if line else ""
-        return Finding(rule=rule, message=message, file=self.policy_file, line=line, excerpt=shown, hint=hint)
+        file, _, number = place.rpartition(":")
+        line = int(number) if number.isdecimal() else 0
+        if file != self.policy_file and not file.startswith("/"):
+            file, line = self.policy_file, 0
+        text = _text(self.files, self.policy_file, "base") if file == self.policy_file else ""
+        shown = excerpt(text, line, 1) if line and text else ""
+        return Finding(rule=rule, message=message, file=file, line=line, excerpt=shown, hint=hint)
+
+
+def _unreadable(files: Files, saltenv: str, path: str) -> Iterator[Finding]:
+    """An SLS without templates is rendered as it is."""
+    context = RenderContext(minion=Minion(id="sample"), files=files, saltenv=saltenv)
+    try:
+        render_sls(path, context, sls=path, extra={"tag": "", "data": {}})
+    except RenderFailed as error:
+        yield Finding.of(error.problem, "yaml")
+    except RecursionError:
+        yield Finding(rule="yaml", message="this is nested too deeply to be read", saltenv=saltenv, file=path)
+
+
+def _of_program(text: str, saltenv: str, path: str) -> Iterator[Finding]:
+    """A reactor whose first line names a renderer that is no text: it is not run, and of Python the syntax is read."""
+    first = text.split("\n", 1)[0]
+    hint = "try it on an event: saltern reactor test TAG DATA.json"
+    if shebang(text).split("|")[-1].split()[:1] == ["py"]:
+        try:
+            names = {one.name for one in ast.parse(text).body if isinstance(one, ast.FunctionDef)}
+        except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+            line = error.lineno or 0 if isinstance(error, SyntaxError) else 0
+            shown = excerpt(text, line, 1) if line else ""
+            said = f"this is no Python: {error}"
+            yield Finding(rule="syntax", message=said, saltenv=saltenv, file=path, line=line, excerpt=shown)
+            return
+        if "run" not in names:
+            message = "a reactor in Python has a function run(), which returns the reactions"
+            yield Finding(rule="form", message=message, saltenv=saltenv, file=path, line=1)
+            return
+    message = f"what this reactor asks for is not checked: it is a program ({first.strip()[:40]})"
+    yield Finding(rule="unchecked", message=message, saltenv=saltenv, file=path, line=1, hint=hint)
 
 
 def _any_parameters(kind: Literal["runner", "wheel"], fun: str) -> Parameters:

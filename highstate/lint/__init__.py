@@ -13,7 +13,7 @@ from __future__ import annotations
 from highstate.lint.findings import RULES, Finding, Severity
 from highstate.lint.functions import CallableNames
 from highstate.lint.minions import KnownMinions
-from highstate.lint.names import BeaconFault, KnownStates, Signature
+from highstate.lint.names import BeaconFault, KnownStates, ScheduleFault, Signature
 from highstate.lint.samples import SAMPLES, Sample
 from highstate.lint.trees import LintTrees, lint_trees
 
@@ -27,6 +27,7 @@ __all__ = [
     "KnownStates",
     "LintTrees",
     "Sample",
+    "ScheduleFault",
     "Severity",
     "Signature",
     "lint_trees",

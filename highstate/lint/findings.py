@@ -47,10 +47,13 @@ RULES: Mapping[str, Rule] = {
     "unknown-argument": Rule(severity=_E, summary="an argument that the state function does not take"),
     "missing-argument": Rule(severity=_E, summary="an argument that the state function cannot do without"),
     "orchestration-step": Rule(severity=_E, summary="a step of an orchestration, as salt.state, in a highstate"),
-    "unknown-function": Rule(severity=_E, summary="a function that a step or reaction calls and that is not there"),
+    "unknown-function": Rule(
+        severity=_E, summary="a function that steps, reactions or jobs call and that is not there"
+    ),
     "no-target": Rule(severity=_E, summary="a step or reaction that says nothing of its minions"),
     "beacon": Rule(severity=_E, summary="beacons of a pillar that a minion refuses: badly formed, or not there"),
-    "nobody": Rule(severity=_W, summary="a reaction or step that reaches none of the minions of `--minions`"),
+    "schedule": Rule(severity=_E, summary="a job of a schedule in pillar that a minion cannot follow"),
+    "nobody": Rule(severity=_W, summary="a reaction, step or job that reaches none of the minions that are known"),
     "unfired-tag": Rule(severity=_W, summary="a reactor or rule that answers a tag which nobody fires"),
     "duplicate-requisite": Rule(severity=_W, summary="a requisite that replaces an earlier one of the same state"),
     "requisite-not-included": Rule(severity=_W, summary="a requisite on an SLS that is not included"),
@@ -61,6 +64,7 @@ RULES: Mapping[str, Rule] = {
     "pillar-by-grain": Rule(severity=_W, summary="pillar that is given by a grain that a minion can claim"),
     "no-effect": Rule(severity=_W, summary="something that is written and does nothing"),
     "missing-state": Rule(severity=_E, summary="a state of Salt's that Saltern does not have: it fails on the minion"),
+    "unchecked": Rule(severity=_N, summary="a reactor that is a program, of which only its syntax is looked at"),
     "not-implemented": Rule(severity=_N, summary="an argument of Salt's that Saltern does not have"),
 }
 

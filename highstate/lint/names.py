@@ -64,6 +64,16 @@ class BeaconFault(NamedTuple):
     why: str
 
 
+class ScheduleFault(NamedTuple):
+    """What is wrong with a job of a schedule."""
+
+    inside: tuple[str, ...]
+    """Keys below `schedule` that lead to it."""
+    rule: str
+    why: str
+    hint: str
+
+
 @dataclass(frozen=True, kw_only=True)
 class KnownStates:
     """Saltern's functions, those of the tree's own `_states`, and Salt's."""
@@ -79,6 +89,8 @@ class KnownStates:
     """What steps and reactions may call."""
     beacons: Callable[[Value], Iterable[BeaconFault]] = lambda _: ()
     """What is wrong with the `beacons` of a pillar."""
+    schedules: Callable[[Value], Iterable[ScheduleFault]] = lambda _: ()
+    """What is wrong with the `schedule` of a pillar."""
     minions: KnownMinions = field(default_factory=KnownMinions)
     """Whom they may reach."""
 

@@ -43,14 +43,18 @@ def salvaged(text: str, sls: str, path: str, saltenv: str) -> list[High]:
 
 def readable_entries(text: str) -> Iterator[tuple[str, dict[Value, Value], LineMap]]:
     """(the text with all other lines empty, its data, its lines) of each entry that can be read."""
-    steps = {step.split()[0] for step in shebang(text).split("|") if step.strip()}
-    for entry in _entries(_without_jinja(text)) if steps <= _TEXTS else ():
+    for entry in _entries(_without_jinja(text)) if is_text(text) else ():
         try:
             data = load_yaml(entry)
         except (yaml.YAMLError, RecursionError, ValueError):
             continue
         if isinstance(data, dict):
             yield entry, data, LineMap(entry, ())
+
+
+def is_text(text: str) -> bool:
+    """Whether a file is rendered from text alone, and by no program in it."""
+    return {step.split()[0] for step in shebang(text).split("|") if step.strip()} <= _TEXTS
 
 
 def _without_jinja(text: str) -> str:

@@ -22,6 +22,7 @@ from highstate.lint.recovery import MARK, salvaged
 from highstate.lint.requisites import Declared, check_requisites
 from highstate.lint.rules_of_problems import rule_of
 from highstate.lint.samples import Sample
+from highstate.lint.schedules import check_schedule
 from highstate.lint.states import check_states
 from highstate.lint.texts import TEMPLATES, check_text
 from highstate.lint.tops import Uses, includes_of, matching
@@ -184,6 +185,7 @@ class _Work:
                     continue
                 if pillar_stage:
                     yield from check_beacons(rendered, path, saltenv, self.known)
+                    yield from check_schedule(rendered, path, saltenv, self.known)
                 if not pillar_stage and isinstance(rendered.data, dict) and "exclude" in rendered.data:
                     self.excluding.append(Excluding(saltenv=saltenv, path=path, rendered=rendered))
                 for env, name in includes_of(rendered.data, sls, path, saltenv):

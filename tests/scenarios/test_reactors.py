@@ -256,3 +256,20 @@ def test_a_reaction_applies_states_that_are_not_in_the_highstate(make_rig, tmp_p
     assert "no_such" in json.dumps(bad["data"]["return"])
     rig.wait("the highstate to stay", lambda: rig.status()["web1"]["sync"] == "Synced")
     assert page.exists()
+
+
+def test_lint_asks_the_controller_which_minions_there_are(make_rig, tmp_path):
+    rig = make_rig(minions={"web1": {}})
+    rig.wait_applied(rig.push("first"))
+    tree = tmp_path / "tree"
+    (tree / "reactor").mkdir(parents=True)
+    (tree / "top.sls").write_text("base:\n  '*': []\n")
+    for name, target in (("good", "web*"), ("bad", "wep1")):
+        (tree / "reactor" / f"{name}.sls").write_text(f"x:\n  local.test.ping:\n    - tgt: '{target}'\n")
+    assert rig.saltern("lint", str(tree), check=False).returncode == 0
+    found = rig.saltern("lint", str(tree), "--controller", "--out", "json", check=False)
+    [wrong] = json.loads(found.stdout)["findings"]
+    assert (wrong["rule"], wrong["file"], "did you mean web1" in wrong["hint"]) == ("nobody", "reactor/bad.sls", True)
+    rig.stop("controller")
+    refused = rig.saltern("lint", str(tree), "--controller", check=False)
+    assert refused.returncode == 3, "no controller answers"

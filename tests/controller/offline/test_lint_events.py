@@ -3,9 +3,11 @@
 import pytest
 
 from controller.offline.linting import LintJob, lint
+from controller.offline.reactors_on_disk import reactors_on_disk
 from highstate.compile import CompileOptions
 from highstate.lint import SAMPLES
 from options.document import parse_document
+from reactors.controller_jobs import read_controller_jobs
 from reactors.rules.reactor_map import read_reactor_map
 
 POLICY = "reactor:\n- 'salt/minion/*/start': [salt://r/a.sls]\n"
@@ -213,3 +215,80 @@ def test_beacons_of_pillar(found):
 def test_beacons_that_are_no_mapping(found):
     pillar = {"top.sls": "base:\n  '*': [b]\n", "b.sls": "beacons: [load]\n"}
     assert [each[:3] for each in found({}, pillar)] == [("b.sls", 1, "beacon")]
+
+
+PROGRAM = "#!py\n\ndef run():\n    return {'x': {'local.test.ping': [{'tgt': data['id']}]}}\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "rule", "message"),
+    [
+        (PROGRAM, 1, "unchecked", "what this reactor asks for is not checked: it is a program (#!py)"),
+        ("#!py\n\ndef run(:\n", 3, "syntax", "this is no Python: "),
+        ("#!py\n\ndef go():\n    return {}\n", 1, "form", "has a function run()"),
+        ("#!pyobjects\nRunner.ping('x')\n", 1, "unchecked", "it is a program (#!pyobjects)"),
+    ],
+)
+def test_reactors_that_are_programs_are_not_passed_over(found, text, line, rule, message):
+    [(file, *rest)] = found({"saltern.yaml": POLICY, "r/a.sls": text})
+    assert (file, rest[:2]) == ("r/a.sls", [line, rule])
+    assert message in rest[2]
+
+
+def test_reactors_that_the_controllers_file_names_by_path(found, tmp_path):
+    bad = "x:\n  local.test.pingg:\n    - tgt: 'wep*'\n"
+    folder = tmp_path / "srv"
+    folder.mkdir()
+    (folder / "a.sls").write_text(bad)
+    (folder / "b.sls").write_text(f"# saltern: ignore=unknown-function\n{bad}")
+    option = parse_document(f"reactor:\n- 'salt/auth': [{folder}/*.sls, {folder}/gone.sls]\n", "c").get("reactor")
+    reactors = read_reactor_map(option, [])
+    wrong = found({}, reactors=reactors, reactor_files=reactors_on_disk(reactors), minions=("web1",))
+    assert [each[:3] for each in wrong] == [
+        (f"{folder}/a.sls", 2, "unknown-function"),
+        (f"{folder}/a.sls", 3, "nobody"),
+        (f"{folder}/b.sls", 4, "nobody"),
+    ]
+
+
+JOBS = """schedule:
+  good: {function: jobs.last_run, hours: 1}
+  far: {function: test.ping, target: 'wep*', hours: 1}
+  gone: {function: jobs.lost_run, hours: 1}
+"""
+
+
+def test_jobs_of_the_controllers_schedule(found):
+    own = read_controller_jobs(
+        parse_document(JOBS.replace("gone", "own"), "/etc/saltern/controller").get("schedule"), []
+    )
+    wrong = found({"saltern.yaml": JOBS}, jobs={"own": own.jobs["own"]}, minions=("web1",))
+    assert [each[:3] for each in wrong] == [
+        ("/etc/saltern/controller", 4, "unknown-function"),
+        ("saltern.yaml", 3, "nobody"),
+        ("saltern.yaml", 4, "unknown-function"),
+    ]
+    assert "jobs.last_run" in wrong[2][4]
+
+
+PILLAR_JOBS = """schedule:
+  good: {function: test.ping, hours: 1}
+  tea: {function: test.ping, when: tea time}
+  gone: {function: test.pingg, hours: 1}
+  never:
+    function: test.ping
+    cron: '61 * * * *'
+  odd:
+    function: test.ping
+    hours: 1
+    enabeld: false
+"""
+
+
+def test_jobs_of_schedules_of_pillar(found):
+    pillar = {"top.sls": "base:\n  '*': [jobs]\n", "jobs.sls": PILLAR_JOBS}
+    wrong = found({}, pillar)
+    assert [each[:3] for each in wrong] == [
+        ("jobs.sls", 4, "unknown-function"), ("jobs.sls", 5, "schedule"), ("jobs.sls", 11, "no-effect"),
+    ]  # fmt: skip
+    assert found({"_modules/test.py": "def pingg(): pass\n"}, pillar)[0][2] == "schedule"

@@ -1,4 +1,7 @@
-"""`saltern lint`: what is wrong, or likely to go wrong, in a tree of states and pillar. Needs no controller."""
+"""`saltern lint`: what is wrong, or likely to go wrong, in a tree of states and pillar.
+
+Needs no controller, and asks one with `--controller`.
+"""
 
 from __future__ import annotations
 
@@ -11,12 +14,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from controller.cli import options, output
+from controller.cli.client import Client
 from controller.cli.compile_inputs import mapping_of, options_of, read_data, roots_of
 from controller.cli.config_folder import missing_configuration, require_configuration
 from controller.cli.configuration import settings_of
 from controller.cli.failure import FAILED, Failure
 from controller.cli.lint_output import Located, as_github, as_json, as_text, located
 from controller.cli.trees import configured_layers
+from controller.schema.keys import KeyView
 
 if TYPE_CHECKING:
     from controller.offline.linting import LintJob
@@ -45,6 +50,7 @@ def _print_rules(context: click.Context, _: click.Parameter, wanted: bool) -> No
 @click.option("--pillar-file", type=_FILE, help="YAML or JSON that is laid over the pillar.")
 @click.option("--grains", multiple=True, type=_FILE, help="YAML or JSON with grains of a sample; repeatable.")
 @click.option("--minions", type=_FILE, help="Ids of all minions, one a line: find targets that reach none of them.")
+@click.option("--controller", "ask", is_flag=True, help="Ask the controller (see -c) for the ids of all minions.")
 @click.option("--opt", "opts", multiple=True, metavar="NAME=YAML", help="A minion option of Salt's; repeatable.")
 @click.option("--disable", multiple=True, metavar="RULE,...", help="Rules to leave out; repeatable.")
 @click.option("--out", "--output", type=click.Choice(["text", "json", "github"]), default="text", show_default=True)
@@ -63,6 +69,7 @@ def lint_command(
     pillar_file: Path | None,
     grains: tuple[Path, ...],
     minions: Path | None,
+    ask: bool,
     opts: tuple[str, ...],
     disable: tuple[str, ...],
     out: str,
@@ -78,8 +85,9 @@ def lint_command(
     from controller.offline.isolation import Lost
     from controller.offline.linting import LintJob, lint
     from highstate.lint import Severity
-    from reactors.rules.reactor_map import ReactorMap
 
+    if ask and minions is not None:
+        raise click.UsageError("--minions and --controller say the same: give one of them")
     if config_dir is not None:
         require_configuration(config_dir)
     states, pillar = _roots(tree, file_roots, pillar_roots)
@@ -97,8 +105,8 @@ def lint_command(
             samples=_samples(grains),
             settings=settings,
             disabled=_disabled(disable),
-            reactors=settings_of(config_dir).reactor if config_dir is not None else ReactorMap(),
-            minions=_ids(minions),
+            **(_of_controller(config_dir) if config_dir is not None else {}),
+            minions=_accepted(config_dir or _here()) if ask else _ids(minions),
         )
         try:
             found = located(lint(job, timeout=timeout), {"states": states, "pillar": pillar})
@@ -112,9 +120,22 @@ def lint_command(
     return 1 if any(one.finding.severity is not Severity.NOTICE for one in found) else 0
 
 
+def _of_controller(config_dir: Path) -> dict[str, Any]:
+    """What the controller's file says of reactors and jobs."""
+    from controller.offline.reactors_on_disk import reactors_on_disk
+
+    settings = settings_of(config_dir)
+    reactors, jobs = settings.reactor, settings.schedule.jobs
+    return {"reactors": reactors, "reactor_files": reactors_on_disk(reactors), "jobs": jobs}
+
+
+def _here() -> Path:
+    return Path(os.environ.get("SALTERN_CONFIG_DIR") or options.DEFAULT_CONFIG_DIR)
+
+
 def _name_remotes() -> None:
     """Where a controller is configured here, what an SLS includes may be in its remotes."""
-    here = Path(os.environ.get("SALTERN_CONFIG_DIR") or options.DEFAULT_CONFIG_DIR)
+    here = _here()
     if not missing_configuration(here):
         output.remark(f"to find what is included from the controller's remotes, too: saltern lint -c {here}")
 
@@ -184,6 +205,15 @@ def _ids(path: Path | None) -> tuple[str, ...]:
         raise Failure(f"{path} cannot be read: {error}", FAILED) from None
     if not found:
         raise Failure(f"{path} names no minion", FAILED, hint="write the id of each on a line of its own")
+    return found
+
+
+def _accepted(config_dir: Path) -> tuple[str, ...]:
+    """The minions whose keys a running controller has accepted."""
+    with Client(config_dir) as client:
+        found = tuple(key.minion for key in client.get("/keys", tuple[KeyView, ...]) if key.state == "accepted")
+    if not found:
+        raise Failure("the controller has accepted no minion", FAILED, hint="leave --controller out")
     return found
 
 
