@@ -161,7 +161,7 @@ NEEDLESS: tuple[tuple[str, str], ...] = (
         saltpip_use_pythonpath update_url update_restart_services minion_restart_command""",
     ),
     (
-        "the returners of the controller deliver events in batches of their own",
+        "events go to returners as they come, up to 100 at once, and wait on disk where one fails",
         "event_return_queue event_return_queue_max_seconds",
     ),
     ("Snapper is told by nobody here", "snapper_states_config"),

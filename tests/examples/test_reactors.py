@@ -23,6 +23,14 @@ EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "reactors"
             ],
         ),
         ("salt/beacon/web-1/service/nginx", "nginx", [("local", "service.start", "web-1", {"name": "nginx"})]),
+        (
+            "salt/beacon/web-1/diskusage//srv",
+            "disk",
+            [
+                ("notify", "slack", None, {"title": "web-1", "text": "The disk at /srv is 97.5 % full."}),
+                ("notify", "webhook", None, {"profile": "pager", "text": "web-1: /srv is full"}),
+            ],
+        ),
     ],
 )
 def test_each_rule_does_what_it_says(tag, event, calls, tmp_path, capsys):

@@ -7,6 +7,7 @@ import shutil
 import sqlite3
 import subprocess
 import threading
+from pathlib import Path
 
 import pytest
 
@@ -387,3 +388,22 @@ def test_a_reaction_tells_people_once_their_service_is_there_again(make_rig, ser
     assert by_reaction["tell"]["text"] == "{{ 7 * 7 }}"
     assert by_reaction["tell"]["title"] == "web1"
     assert by_reaction["own"]["text"] == "of web1"
+
+
+EXAMPLE = Path(__file__).parents[2] / "examples/reactors/reactor/disk.sls"
+
+
+def test_the_example_tells_people_of_a_disk_that_a_beacon_sees(make_rig, service):
+    url = f"http://127.0.0.1:{service.port}"
+    rig = make_rig(
+        minions={"web1": {}},
+        reactor=[{"salt/beacon/*/diskusage/*": [str(EXAMPLE)]}],
+        **{"slack_webhook.webhook": f"{url}/slack", "pager.webhook.url": f"{url}/pager"},
+    )
+    rig.stop("web1")
+    settings = rig.directory / "web1" / "minion"
+    settings.write_text(settings.read_text() + "beacons: {diskusage: [{/: 0%}, {interval: 1}]}\n")
+    rig.start_minion("web1")
+    [said] = rig.wait("the message", lambda: service.got[:1])
+    assert "The disk at / is " in json.dumps(said)
+    assert "web1" in json.dumps(said)

@@ -52,3 +52,9 @@ def test_the_blacklist_counts_more():
     alone = ReturnerSettings()
     assert not ended_run(alone, "salt/job/1/ret/web1", {})
     assert ended_run(alone, "salt/job/1/ret/web1", {"ret": "redis"}) == "1"
+
+
+def test_options_of_salts_that_change_nothing_are_told(tmp_path):
+    (tmp_path / "controller").write_text("event_return: syslog\nevent_return_queue: 10\n")
+    [note] = load_settings(tmp_path).notes
+    assert "controller:2: event_return_queue: it means nothing here: events go to returners as they come" in note
