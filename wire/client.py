@@ -108,6 +108,12 @@ class Connection:
         """messages_in, messages_out, malformed, stale-beats, connections, handshakes-failed."""
         return dict(self._counts)
 
+    def change_keys(self, keys: KeyPair) -> None:
+        """End the connection, and make the next ones with these keys."""
+        self._keys = keys
+        if self._dealer is not None:
+            self._retry()
+
     def send(self, message: ToController) -> bool:
         """Sends without waiting; False when there is no connection or its queue is full: try again later.
 

@@ -20,6 +20,8 @@ BLOB_CHUNK = 1024 * 1024
 
 STATES_OF_CALL = "states-of-call"
 """Says in `Hello.takes` that the minion runs the document of a `Call`; an older one would run its own instead."""
+ROTATE_KEY = "rotate-key"
+"""Says in `Hello.takes` that the minion knows `RotateKey`."""
 RETURNERS_OF_CALL = "returners-of-call"
 """Says in `Hello.takes` that the minion gives what a `Call` returns to its `returners`; an older one would not."""
 MOST_METADATA = 16 * 1024
@@ -78,7 +80,8 @@ class Hello(_Message, tag="hello", frozen=True, kw_only=True):
     agent: Name = ""
     protocol: int = PROTOCOL
     takes: Annotated[tuple[Name, ...], Meta(max_length=100)] = ()
-    """What it understands beside what all minions of its protocol do: `STATES_OF_CALL`, `RETURNERS_OF_CALL`."""
+    """What it understands beside what all minions of its protocol do: `STATES_OF_CALL`, `RETURNERS_OF_CALL`,
+    `ROTATE_KEY`."""
 
 
 class Grains(_Message, tag="grains", frozen=True, kw_only=True):
@@ -286,6 +289,12 @@ class PublishCall(_Message, tag="publish", frozen=True, kw_only=True):
     """Seconds to wait for returns."""
 
 
+class NewKey(_Message, tag="new-key", frozen=True, kw_only=True):
+    """Answer to `RotateKey`: from now on the minion is the owner of this key. Taken only when it was asked for."""
+
+    public: Name
+
+
 class Bye(_Message, tag="bye", frozen=True, kw_only=True):
     """The agent stops of its own will."""
 
@@ -298,6 +307,10 @@ class KeyState(_Message, tag="key-state", frozen=True, kw_only=True):
 
     state: Literal["pending", "accepted", "rejected"]
     message: str = ""
+
+
+class RotateKey(_Message, tag="rotate-key", frozen=True, kw_only=True):
+    """Asks the minion to make a new key. Answer: `NewKey`; then `KeyState` rejected ends the old one."""
 
 
 class HelloAck(_Message, tag="welcome", frozen=True, kw_only=True):
@@ -523,10 +536,12 @@ ToController: TypeAlias = (
     | GetMine
     | GetStates
     | PublishCall
+    | NewKey
     | Bye
 )
 ToMinion: TypeAlias = (
     KeyState
+    | RotateKey
     | HelloAck
     | Refused
     | DesiredUpdate

@@ -9,7 +9,7 @@ from litestar import Response, get, post
 from controller.api import encoding
 from controller.api.asked import AdminRequest, body_of, service_of, user_of
 from controller.schema.keys import EnrolmentTokenQuestion, NewKeyQuestion
-from controller.schema.requests import EnrolmentTokensQuestion
+from controller.schema.requests import EnrolmentTokensQuestion, RotateQuestion
 
 
 @post("/keys/add", status_code=200)
@@ -39,4 +39,11 @@ async def revoke(request: AdminRequest) -> Response[bytes]:
     return encoding.answer(tuple(service_of(request).revoke_enrolment_tokens(asked.ids, user=user_of(request))))
 
 
-ROUTES: Final = (add, tokens, create, revoke)
+@post("/keys/rotate", status_code=200)
+async def rotate(request: AdminRequest) -> Response[bytes]:
+    """`saltern key rotate`."""
+    asked = await body_of(request, RotateQuestion)
+    return encoding.answer(await service_of(request).rotate_key(asked.minion, user=user_of(request)))
+
+
+ROUTES: Final = (rotate, add, tokens, create, revoke)

@@ -16,6 +16,7 @@ from controller.engines.engines import Engines
 from controller.enrolment.tokens import BadEnrolmentToken, EnrolmentDesk
 from controller.jobs.jobs import Jobs, progress_view
 from controller.jobs.targets import Targets
+from controller.messages.key_rotations import KeyRotations
 from controller.observe.causes import steps_of
 from controller.observe.event_log import EventLog
 from controller.observe.metrics import Metrics
@@ -43,6 +44,7 @@ from controller.schema.keys import (
     KeyRefusals,
     KeyView,
     NewEnrolmentToken,
+    RotatedKey,
 )
 from controller.schema.minions import CompileView, EngineStatus, MinionStatus, ReturnerStatus
 from controller.schema.orchestrations import OrchestrationDetail, OrchestrationView
@@ -114,6 +116,7 @@ class ServedKeys:
     changes: KeyChanges
     own: KeyPair
     tokens: EnrolmentDesk
+    rotations: KeyRotations
 
 
 @dataclass(slots=True, kw_only=True)
@@ -229,6 +232,10 @@ class ControllerService:
     def add_key(self, minion: str, public_key: str, *, user: str = "") -> KeyView:
         """See `ControllerApi`."""
         return self.key_pairs.changes.add(minion, public_key, user)
+
+    async def rotate_key(self, minion: str, *, user: str = "") -> RotatedKey:
+        """See `ControllerApi`."""
+        return await self.key_pairs.rotations.rotate(minion, user)
 
     def enrolment_tokens(self) -> Sequence[EnrolmentTokenView]:
         """See `ControllerApi`."""

@@ -16,6 +16,7 @@ from controller.jobs.job_returners import ReturnerRequests
 from controller.jobs.jobs import Jobs
 from controller.jobs.state_calls import StateCalls
 from controller.jobs.tree_returners import TreeReturners
+from controller.messages.key_rotations import KeyRotations
 from controller.messages.message_handlers import MessageHandlers
 from controller.preview.live.live_facts import PreviewCompiles
 from controller.preview.live_runs import LiveTestRuns
@@ -107,6 +108,7 @@ class ServedParts:
     """Parts of the controller that people ask, beside minions and compiles."""
 
     keys: KeyChanges
+    rotations: KeyRotations
     pull_requests: PullRequests
     runners: RunnerJobs
     schedule: ControllerSchedule
@@ -122,7 +124,9 @@ def compose_service(
     return ControllerService(
         store=resources.store,
         state=compose_status(shared, actions.reconciler),
-        key_pairs=ServedKeys(changes=parts.keys, own=shared.keypair, tokens=shared.enrolment_tokens),
+        key_pairs=ServedKeys(
+            changes=parts.keys, own=shared.keypair, tokens=shared.enrolment_tokens, rotations=parts.rotations
+        ),
         git=GitSources(
             source=resources.source, changes=resources.changes, live=shared.live, reconciler=compilation.sources
         ),

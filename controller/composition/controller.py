@@ -74,6 +74,7 @@ def compose(resources: Resources) -> Parts:
     schedule = _compose_schedule(shared, runners, actions)
     engines = compose_engines(shared, runners)
     served = ServedParts(
+        rotations=handlers.keys.rotations,
         keys=key_changes,
         pull_requests=pull_requests,
         runners=runners,

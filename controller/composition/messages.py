@@ -18,6 +18,7 @@ from controller.messages.after_commit import AfterCommit
 from controller.messages.backpressure import Backpressure
 from controller.messages.context import MessageContext, Reconcilers
 from controller.messages.key_requests import KeyRequests
+from controller.messages.key_rotations import KeyRotations
 from controller.messages.message_handlers import AnswerSources, MessageHandlers
 from controller.messages.mine_pace import MinePace
 from controller.messages.minion_events import MinionEventHandler
@@ -92,6 +93,7 @@ def compose_handlers(
             keyring=shared.keyring,
             builds=compilation.builds,
             enrolment=Enrolment(autosign=Autosign(_autosign(settings)), tokens=shared.enrolment_tokens),
+            rotations=KeyRotations(context=context, replies=replies, keyring=shared.keyring),
         ),
         reconcilers=Reconcilers(runs=reconciler, builds=compilation.builds),
         results=_results(shared, context, reconciler),

@@ -16,6 +16,7 @@ import structlog
 from controller.compilation.build_reconciler import BuildReconciler
 from controller.enrolment.enrolment import Enrolment, KeyVerdict
 from controller.messages.context import MessageContext
+from controller.messages.key_rotations import KeyRotations
 from controller.messages.replies import Replies
 from controller.sessions.sessions import KeyRegistry
 from controller.store import KeyStatus, KeyUnknown
@@ -39,6 +40,7 @@ class KeyRequests:
     keyring: KeyRegistry
     builds: BuildReconciler
     enrolment: Enrolment
+    rotations: KeyRotations
     _full_told: float = -math.inf
     """When it was told last that there is no room for a key; strangers choose how often there is none."""
 

@@ -50,6 +50,7 @@ from wire.messages import (
     MineFound,
     MinionEvents,
     MinionEventsAck,
+    NewKey,
     PublishCall,
     Refused,
     ResultAck,
@@ -224,6 +225,8 @@ class MessageHandlers:
                 self.answers.peers.ask(session, message, self.context.clock())
             case FindFile() | ListFiles() | GetBlob():
                 self.answers.files.ask(session.key, message)
+            case NewKey():
+                self.keys.rotations.take(session, message)
             case Bye():
                 self._gone(self.context.sessions.disconnect(session.minion), "stopped")
             case _:

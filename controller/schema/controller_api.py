@@ -16,6 +16,7 @@ from controller.schema.keys import (
     KeyRefusals,
     KeyView,
     NewEnrolmentToken,
+    RotatedKey,
 )
 from controller.schema.minions import CompileView, EngineStatus, MinionStatus, ReturnerStatus
 from controller.schema.orchestrations import OrchestrationDetail, OrchestrationView
@@ -74,6 +75,9 @@ class ControllerApi(Protocol):
 
     def add_key(self, minion: str, public_key: str, *, user: str = "") -> KeyView:
         """Accept a key before its minion has asked."""
+
+    async def rotate_key(self, minion: str, *, user: str = "") -> RotatedKey:
+        """Have a connected minion make a new key, which takes the place of the old."""
 
     def enrolment_tokens(self) -> Sequence[EnrolmentTokenView]:
         """Enrolment tokens that are good."""

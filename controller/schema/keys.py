@@ -56,6 +56,15 @@ class NewEnrolmentToken(ApiStruct, frozen=True, kw_only=True):
     view: EnrolmentTokenView
 
 
+class RotatedKey(ApiStruct, frozen=True, kw_only=True):
+    """A minion that has a new key."""
+
+    minion: str
+    old: str
+    """Fingerprint."""
+    new: str
+
+
 class KeyRefusals(ApiStruct, frozen=True, kw_only=True):
     """Key requests that limits refused since the controller started."""
 

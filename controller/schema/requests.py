@@ -25,6 +25,12 @@ class EnrolmentTokensQuestion(_Question, frozen=True, kw_only=True):
     ids: tuple[str, ...]
 
 
+class RotateQuestion(_Question, frozen=True, kw_only=True):
+    """Rotate the key of this minion."""
+
+    minion: str
+
+
 class RemotesQuestion(_Question, frozen=True, kw_only=True):
     """Fetch these remotes, by name or URL; all when none is named."""
 

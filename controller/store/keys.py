@@ -81,6 +81,27 @@ class Keys:
         with self.database.write() as connection:
             return _set_state(connection, name, state, now)
 
+    def replace(self, old: str, new: str, now: float) -> tuple[KeyRecord, KeyRecord]:
+        """Reject an accepted key, and accept another for its id; both, or neither.
+
+        Args:
+            old: public key.
+            new: public key that has not asked for anything.
+            now: seconds since the epoch.
+
+        Raises:
+            KeyConflict: the old one is not accepted, or the new one is known.
+        """
+        with self.database.write() as connection:
+            known = _by_public(connection, old)
+            if known is None or known.state != "accepted":
+                raise KeyConflict("the old key is not accepted")
+            if _by_public(connection, new) is not None:
+                raise KeyConflict("the new key is known already")
+            rejected = _set_state(connection, old, "rejected", now)
+            _insert(connection, new, known.id, now)
+            return rejected, _set_state(connection, new, "accepted", now)
+
     def delete(self, name: str) -> list[KeyRecord]:
         """Forget the keys with this id, fingerprint or public key; returns them. KeyUnknown when there is none."""
         with self.database.write() as connection:

@@ -32,6 +32,7 @@ from minion.agent.enrolment import enrolment_request
 from minion.agent.fact_queries import FactAnswerer
 from minion.agent.file_requests import FileRelay
 from minion.agent.grains import Collector, GrainsKeeper
+from minion.agent.key_rotation import KeyRotation
 from minion.agent.mine import MineKeeper
 from minion.agent.returners import ReturnerKeeper
 from minion.agent.runs import RunJobs, RunPorts
@@ -49,8 +50,10 @@ from minion.spool.triggers import TriggerFile
 from reactors.scheduled_jobs import whens_of
 from wire.client import Connected, ConnectionEvent, Disconnected, HandshakeFailed, NotUnderstood
 from wire.errors import BadKey, CannotConnect, PatchMismatch
+from wire.keys import KeyPair, fingerprint
 from wire.messages import (
     RETURNERS_OF_CALL,
+    ROTATE_KEY,
     STATES_OF_CALL,
     Blob,
     Bye,
@@ -75,6 +78,7 @@ from wire.messages import (
     ResultAck,
     ResultRefused,
     ResyncRequired,
+    RotateKey,
     Run,
     RunEventsAck,
     StatesFound,
@@ -112,6 +116,9 @@ class AgentWire(Protocol):
         self, timeout: float, readers: Sequence[int] = ()
     ) -> tuple[list[ToMinion | ConnectionEvent], list[int]]:
         """Messages that have arrived, and which of `readers` are readable."""
+
+    def change_keys(self, keys: KeyPair) -> None:
+        """Connect again with these keys."""
 
     def close(self) -> None:
         """Close the sockets."""
@@ -174,6 +181,7 @@ class Agent:
                 send=connection.send, key_request=self._key_request, hello=self._hello, keep_alive=self._keep_alive
             ),
         )
+        self._key_rotation = KeyRotation(settings.pki_dir, self._use_key)
         host = settings.master[0] if settings.master else ""
         self._trouble = ConnectionTrouble(settings.id, host, settings.master_port, settings.controller_key, tasks.fork)
 
@@ -271,7 +279,12 @@ class Agent:
             case NotUnderstood():
                 self._refuse(event)
             case KeyState():
-                self._session.key_state(event, now)
+                if not self._key_rotation.takes(event):
+                    self._session.key_state(event, now)
+            case RotateKey():
+                new_key = self._key_rotation.new_key()
+                if new_key is not None:
+                    self._send(new_key)
             case Refused(request=0):
                 self._session.refused(event, now)
             case HelloAck():
@@ -476,6 +489,10 @@ class Agent:
         """Send while online only: what is queued for later would be out of date when it arrives."""
         return self._session.online and self._connection.send(message)
 
+    def _use_key(self, keys: KeyPair) -> None:
+        self._session.fingerprint = fingerprint(keys.public)
+        self._connection.change_keys(keys)
+
     def _key_request(self, accepted: bool) -> KeyRequest:
         if accepted:
             return KeyRequest(id=self._settings.id)
@@ -488,7 +505,7 @@ class Agent:
             held=self._desired.digest,
             session=self._session_id,
             agent=f"saltern python/{sys.version_info.major}.{sys.version_info.minor}",
-            takes=(STATES_OF_CALL, RETURNERS_OF_CALL),
+            takes=(STATES_OF_CALL, RETURNERS_OF_CALL, ROTATE_KEY),
         )
 
     def _keep_alive(self) -> KeepAlive:
@@ -511,10 +528,8 @@ def main(config_dir: Path, log_level: str | None = None) -> int:
         log_to_stderr(log_level, settings.log_file, settings.log_level_logfile)
         for warning in settings.warnings:
             log.warning("event=setting_questionable warning=%s", warning)
-        connection, fingerprint = open_connection(settings)
-        agent = Agent(
-            settings, connection, fingerprint=fingerprint, collect=lambda: collect_grains(settings), umask=umask
-        )
+        connection, own = open_connection(settings)
+        agent = Agent(settings, connection, fingerprint=own, collect=lambda: collect_grains(settings), umask=umask)
     except (BadMinionSettings, BadKey, OSError) as error:
         log.critical("event=cannot_start error=%s", error)
         return 1 if isinstance(error, OSError) else UNUSABLE

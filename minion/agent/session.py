@@ -50,7 +50,7 @@ class AgentSession:
 
     def __init__(self, minion_id: str, fingerprint: str, ports: SessionPorts) -> None:
         self._id = minion_id
-        self._fingerprint = fingerprint
+        self.fingerprint = fingerprint
         self._ports = ports
         self._accepted = False
         self._key_requests = 0
@@ -91,7 +91,7 @@ class AgentSession:
                 "event=key_%s id=%s fingerprint=%s do=%s message=%s",
                 message.state,
                 self._id,
-                self._fingerprint,
+                self.fingerprint,
                 f"compare with `saltern key finger {self._id}` on the controller, then `saltern key accept {self._id}`",
                 message.message,
             )

@@ -6,8 +6,8 @@ import os
 import pytest
 from strangers import Stranger, new_keys
 
-from wire.keys import load_or_create, write_public
-from wire.messages import DesiredUpdate, Hello, HelloAck, KeyRequest, KeyState
+from wire.keys import fingerprint, load_or_create, write_public
+from wire.messages import DesiredUpdate, Hello, HelloAck, KeyRequest, KeyState, NewKey, Refused
 
 
 @pytest.fixture
@@ -166,3 +166,66 @@ def test_auto_accept_is_warned_of(make_rig, dial):
     assert dial(rig).ask(KeyRequest(id="web1"), KeyState).state == "accepted"
     assert dial(rig).ask(KeyRequest(id="web1"), KeyState).state == "pending", "another key for an id that is taken"
     assert "auto_accept: whoever asks first for an id gets it" in rig.log("controller", 1000)
+
+
+def files_of(rig, minion):
+    folder = rig.directory / minion / "agent/etc/saltern/pki/minion"
+    return folder / "minion.key", folder / "minion.key.next"
+
+
+def test_the_key_of_a_minion_is_rotated(make_rig):
+    rig = make_rig(minions={"web1": {}})
+    rig.wait_applied(rig.push("first"))
+    key, following = files_of(rig, "web1")
+    old = load_or_create(key)
+    done = json.loads(rig.saltern("key", "rotate", "web1", "--out", "json").stdout)
+    assert done["old"] == fingerprint(old.public)
+    rig.wait("it to be back", lambda: rig.status()["web1"]["connected"])
+    rig.wait("the new key to be its key", lambda: not following.exists())
+    new = load_or_create(key)
+    assert (fingerprint(new.public), new != old) == (done["new"], True)
+    assert (rig.keys("accepted"), rig.keys("rejected")) == (["web1"], ["web1"])
+    assert rig.saltern("run", "web1", "test.ping").returncode == 0
+    # Killed before the rename: the controller has the new key, the minion both.
+    rig.stop("web1")
+    key.rename(following)
+    key.write_text(f"public: {old.public}\nsecret: {old.secret}\n")
+    key.chmod(0o600)
+    rig.start_minion("web1")
+    rig.wait("the new key to be found", lambda: not following.exists() and load_or_create(key) == new)
+    rig.wait("it to be back", lambda: rig.status()["web1"]["connected"])
+    # Killed before the controller had the new key: the old one is used, and the next rotation takes that new one.
+    rig.stop("web1")
+    third = load_or_create(following)
+    rig.start_minion("web1")
+    rig.wait("it to be back", lambda: rig.status()["web1"]["connected"])
+    assert load_or_create(key) == new
+    rig.saltern("key", "rotate", "web1")
+    rig.wait("the next key to be its key", lambda: not following.exists() and load_or_create(key) == third)
+    rig.wait("it to be back", lambda: rig.status()["web1"]["connected"])
+
+
+def test_a_new_key_that_the_controller_never_had_is_given_up(make_rig):
+    rig = make_rig(minions={"web1": {}})
+    key, following = files_of(rig, "web1")
+    own = load_or_create(key)
+    load_or_create(following)
+    rig.saltern("key", "reject", "web1", "--yes")
+    rig.wait("the new one to be tried and given up", lambda: not following.exists())
+    assert load_or_create(key) == own
+    rig.saltern("key", "accept", fingerprint(own.public), "--yes")
+    rig.wait("it to be back", lambda: rig.status()["web1"]["connected"])
+
+
+def test_nobody_changes_a_key_unasked(make_rig, dial):
+    rig = make_rig(minions={})
+    minion = dial(rig)
+    minion.ask(KeyRequest(id="web1"), KeyState)
+    rig.saltern("key", "accept", "web1", "--yes")
+    minion.wait(KeyState)
+    minion.ask(Hello(id="web1", grains={}), HelloAck)
+    assert minion.ask(NewKey(public=new_keys().public), Refused).message == "nobody has asked for a new key"
+    assert rig.saltern("key", "rotate", "web1", check=False).returncode == 1, "its Hello says that it knows no rotation"
+    assert "too old" in rig.saltern("key", "rotate", "web1", check=False).stderr
+    assert "not connected" in rig.saltern("key", "rotate", "nobody", check=False).stderr
+    assert rig.ask("/keys")[0]["public_key"] == minion.keys.public

@@ -9,6 +9,7 @@ from controller.enrolment.tokens import EnrolmentDesk
 from controller.messages.after_commit import AfterCommit
 from controller.messages.context import MessageContext
 from controller.messages.key_requests import TOLD_SECONDS, KeyRequests
+from controller.messages.key_rotations import KeyRotations
 from controller.messages.replies import Replies
 from controller.observe.metrics import Metrics
 from controller.sessions.sessions import KeyRegistry, Sessions
@@ -55,6 +56,11 @@ def test_a_request_without_room_is_told_now_and_then_with_salts_word(store):
         replies=Replies(context=context, server=server, greeting=HelloAck(epoch="e", alive_interval=15.0)),
         keyring=KeyRegistry(limits=StrangerLimits(pending_keys=2, address_pending_keys=1)),
         builds=Builds(),
+        rotations=KeyRotations(
+            context=context,
+            replies=Replies(context=context, server=server, greeting=HelloAck(epoch="e", alive_interval=15.0)),
+            keyring=KeyRegistry(),
+        ),
         enrolment=Enrolment(
             autosign=Autosign(AutosignSettings()),
             tokens=EnrolmentDesk(store=store.enrolment_tokens, limits=StrangerLimits(), clock=lambda: 1.0),

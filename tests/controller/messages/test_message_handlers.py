@@ -24,6 +24,7 @@ from controller.enrolment.tokens import EnrolmentDesk
 from controller.messages.after_commit import AfterCommit
 from controller.messages.context import MessageContext, Reconcilers
 from controller.messages.key_requests import KeyRequests
+from controller.messages.key_rotations import KeyRotations
 from controller.messages.message_handlers import AnswerSources, MessageHandlers
 from controller.messages.mine_pace import MinePace
 from controller.messages.minion_events import MinionEventHandler
@@ -205,6 +206,7 @@ def rig(tmp_path, monkeypatch):
                 replies=replies,
                 keyring=KeyRegistry(),
                 builds=builds,
+                rotations=KeyRotations(context=context, replies=replies, keyring=KeyRegistry()),
                 enrolment=Enrolment(
                     autosign=Autosign(AutosignSettings()),
                     tokens=EnrolmentDesk(store=store.enrolment_tokens, limits=StrangerLimits(), clock=lambda: 1.0),

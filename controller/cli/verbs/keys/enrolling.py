@@ -16,8 +16,9 @@ from controller.schema.keys import (
     KeyView,
     NewEnrolmentToken,
     NewKeyQuestion,
+    RotatedKey,
 )
-from controller.schema.requests import EnrolmentTokensQuestion
+from controller.schema.requests import EnrolmentTokensQuestion, RotateQuestion
 from wire.errors import BadKey
 from wire.keys import check_public_key, read_public
 
@@ -37,6 +38,17 @@ def add_key(minion: str, key: str, out: str, config_dir: Path) -> None:
         output.document({"minions": [view.minion]}, out)
     else:
         click.echo(f"Key for minion {output.printable(view.minion)} accepted.")
+
+
+def rotate(minion: str, out: str, config_dir: Path) -> None:
+    """Have a minion make a new key."""
+    with Client(config_dir) as client:
+        done = client.post("/keys/rotate", RotateQuestion(minion=minion), RotatedKey)
+    if out != "text":
+        output.document(done, out)
+        return
+    click.echo(f"{output.printable(done.minion)} has a new key: {done.new}")
+    output.remark(f"the old one is rejected: {done.old}")
 
 
 def _public(text: str) -> str:

@@ -13,7 +13,7 @@ from controller.cli.client import Client
 from controller.cli.failure import NO_TARGET, Failure
 from controller.cli.verbs.keys import listing
 from controller.cli.verbs.keys.changing import AskedChange, change, refused
-from controller.cli.verbs.keys.enrolling import add_key, token_command
+from controller.cli.verbs.keys.enrolling import add_key, rotate, token_command
 from controller.cli.verbs.keys.generating import generate
 from controller.schema.keys import ControllerKey, KeyView
 
@@ -191,6 +191,15 @@ def gen_command(name: str, folder: Path, out: str) -> None:
 def add_command(minion: str, key: str, out: str, config_dir: Path) -> None:
     """Accept a key before its minion has asked: a public key, or the file NAME.pub of `saltern key gen`."""
     add_key(minion, key, out, config_dir)
+
+
+@key_command.command("rotate")
+@click.argument("minion")
+@options.out
+@_config_dir
+def rotate_command(minion: str, out: str, config_dir: Path) -> None:
+    """Have a connected minion make a new key, which takes the place of the old."""
+    rotate(minion, out, config_dir)
 
 
 key_command.add_command(token_command)
