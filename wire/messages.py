@@ -42,6 +42,8 @@ PathText: TypeAlias = Annotated[str, Meta(max_length=8192)]
 """A path or saltenv."""
 Whole: TypeAlias = Annotated[int, Meta(ge=0, le=2**53)]
 """A number of a request, generation or offset."""
+ExitCode: TypeAlias = Annotated[int, Meta(ge=-(2**31), lt=2**31)]
+"""Of a process; negative ones are signals."""
 MessageSeconds: TypeAlias = Annotated[float, Meta(ge=0.0, le=1e11)]
 """A time or a duration."""
 
@@ -155,6 +157,8 @@ class RunResult(_Message, tag="run-result", frozen=True, kw_only=True):
     started: MessageSeconds = 0.0
     """Seconds since the epoch, by the minion's clock."""
     seconds: MessageSeconds = 0.0
+    retcode: ExitCode = 0
+    """Of a call: what its command or function left; 0 where it left none."""
     schedule: Name = ""
     """The job of the minion's schedule that it was."""
     metadata: dict[str, Any] = {}

@@ -316,12 +316,13 @@ def returned(minion: str, run_id: str, result: RunResult | None, timeout: float)
         late = f"Minion did not return within {timeout or DEADLINE:g} s. "
         late += f"The job goes on; its result: saltern history {run_id}"
         why = late if run_id else "Minion did not return. [Not connected]"
-        return CallReturn(minion=minion, ok=False, run_id=run_id, answered=False, error=why)
+        return CallReturn(minion=minion, ok=False, run_id=run_id, answered=False, retcode=1, error=why)
     return CallReturn(
         minion=minion,
         ok=result.outcome in ("ok", "changed", "pending"),
         run_id=run_id,
         value=result.value if result.value is not None or not result.states else result.states,
         error=result.error,
+        retcode=result.retcode or int(result.outcome not in ("ok", "changed", "pending")),
         seconds=result.seconds,
     )

@@ -164,7 +164,12 @@ class RunResults:
                 failed=failed,
                 summary=run_summary(result.states, result.error),
                 keys=self.redactor.keys(run.minion, run.keys),
-                result={"states": result.states, "value": result.value, "error": result.error},
+                result={
+                    "states": result.states,
+                    "value": result.value,
+                    "error": result.error,
+                    "retcode": result.retcode,
+                },
             )
             if first:
                 event = self._publish_result(run, result, changed, failed)
@@ -206,7 +211,7 @@ def call_data(run: RunRecord, result: RunResult) -> dict[str, Any]:
         "fun": function_of(run),
         "fun_args": arguments_of(run),
         "success": success,
-        "retcode": 0 if success else 1,
+        "retcode": result.retcode or int(not success),
     }
     if run.kind != "call":
         return data

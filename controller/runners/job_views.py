@@ -59,7 +59,7 @@ def result_of(run: RunRecord, result: Mapping[str, Any] | None) -> dict[str, Any
             "return": returned,
             "success": success,
         }
-    shown = {"return": returned, "retcode": 0 if success else 1, "success": success}
+    shown = {"return": returned, "retcode": found.get("retcode") or int(not success), "success": success}
     return {**shown, "out": "highstate"} if states else shown
 
 

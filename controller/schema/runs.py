@@ -68,6 +68,8 @@ class CallReturn(StreamStruct, tag="return", frozen=True, kw_only=True):
     run_id: str = ""
     value: Any = None
     error: str = ""
+    retcode: int = 0
+    """What its command or function left, else 0 when it is well and 1 when it is not."""
     answered: bool = True
     """False: it is not connected, or did not return in time (`error` says which)."""
     seconds: float = 0.0

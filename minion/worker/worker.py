@@ -103,8 +103,16 @@ def _call(job: WorkerRequest, request: Call, pipe: AgentPipe, stop: Stop) -> tup
         value=end.value,
         schedule=request.schedule,
         metadata=request.metadata,
+        retcode=_exit_code(end.retcode),
     )
     return result, end.retcode
+
+
+def _exit_code(left: object) -> int:
+    """What a function has left as its exit code, where that is one; a function may leave anything."""
+    return (
+        left if isinstance(left, int) and not isinstance(left, bool) and -(2**31) <= left < 2**31 else int(bool(left))
+    )
 
 
 def _ended(stop: Stop) -> bool:

@@ -52,9 +52,9 @@ class Batch:
         going: list[Iterator[dict[str, Any] | None]] = []
         free: deque[float] = deque([0.0] * self._size)
         """When each place of the window may be taken again."""
-        failed = False
-        while going or (self._waiting and not failed):
-            while self._waiting and not failed and free and free[0] <= time.monotonic():
+        stopped = False
+        while going or (self._waiting and not stopped):
+            while self._waiting and not stopped and free and free[0] <= time.monotonic():
                 free.popleft()
                 going.append(self._begin(self._waiting.popleft()).returns_or_none())
             silent = True
@@ -65,7 +65,7 @@ class Batch:
                     free.append(time.monotonic() + self._wait)
                 elif news is not None:
                     silent = False
-                    failed = failed or (self._failhard and any(_failed(data["retcode"]) for data in news.values()))
+                    stopped = stopped or (self._failhard and any(failed(data["retcode"]) for data in news.values()))
                     yield self._shown(news)
             if silent and len(going) < self._size:
                 time.sleep(_PAUSE)
@@ -77,7 +77,8 @@ class Batch:
         return {"data": {**data, "id": minion, "return": data["ret"]}}
 
 
-def _failed(retcode: Any) -> bool:
+def failed(retcode: Any) -> bool:
+    """Whether an exit code, or one of those of several functions, says so."""
     return any(retcode.values()) if isinstance(retcode, dict) else bool(retcode)
 
 

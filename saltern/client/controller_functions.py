@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import datetime
+import getpass
 from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import Any, Literal, TypeVar
@@ -59,7 +61,7 @@ class _ControllerFunctions:
             pub_data: Salt's; not used.
             kwarg: named arguments.
             print_event: whether what it prints, and how far it is, is written to standard output.
-            full_return: its `fun fun_args jid return success` in place of the value.
+            full_return: its `fun fun_args jid user _stamp return success` in place of the value.
 
         Returns:
             The value; the text of the error where it raised one, as Salt gives it.
@@ -78,7 +80,9 @@ class _ControllerFunctions:
         if not full_return:
             return returned.value
         asked = {"fun": f"{self.client}.{fun}", "fun_args": [*question.args, *([question.kwargs] if kwarg else [])]}
-        return {**asked, "jid": returned.jid, "return": returned.value, "success": returned.success}
+        stamp = datetime.datetime.now(datetime.UTC).replace(tzinfo=None).isoformat()
+        about = {"jid": returned.jid, "user": getpass.getuser(), "_stamp": stamp}
+        return {**asked, **about, "return": returned.value, "success": returned.success}
 
     def cmd_sync(self, low: Mapping[str, Any], timeout: float | None = None, full_return: bool = False) -> Any:
         """Call what low data says, `{"fun": ..., "arg": [...], "kwarg": {...}}`, and wait for its value.

@@ -152,7 +152,7 @@ class Job:
             return self._missing(item.minion, item.error)
         value = item.error if item.error and item.value is None else item.value
         states = isinstance(value, dict) and bool(value) and all("_|-" in str(key) for key in value)
-        shown = {"ret": value, "retcode": 0 if item.ok else 1, "jid": self.jid}
+        shown = {"ret": value, "retcode": item.retcode, "jid": self.jid}
         return {item.minion: {**shown, "out": "highstate"} if states else shown}
 
     def _missing(self, minion: str, why: str) -> dict[str, Any]:

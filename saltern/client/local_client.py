@@ -13,7 +13,7 @@ from typing import Any
 
 from controller.schema.minions import StatusView
 from extmods.salt_compat.exceptions import SaltInvocationError
-from saltern.client.batches import Batch
+from saltern.client.batches import Batch, failed
 from saltern.client.connection import CREDENTIALS, Connection, NoMinions, explained
 from saltern.client.controller_functions import RunnerClient
 from saltern.client.events import ControllerEvents
@@ -203,8 +203,16 @@ class LocalClient:
         kwarg: Mapping[str, Any] | None = None,
         **kwargs: Any,
     ) -> Returns:
-        """As `cmd` with `full_return`. `verbose`: Salt's."""
-        return self.cmd(tgt, fun, arg, timeout, tgt_type, ret, full_return=True, kwarg=kwarg, **kwargs)
+        """`{minion: {"ret": ..., "success": ...}}`, of states with `out`; when all have returned. `verbose`: Salt's."""
+        every = self.cmd(tgt, fun, arg, timeout, tgt_type, ret, full_return=True, kwarg=kwarg, **kwargs)
+        return {
+            minion: {
+                "ret": data["ret"],
+                **({"out": data["out"]} if "out" in data else {}),
+                "success": not failed(data["retcode"]),
+            }
+            for minion, data in every.items()
+        }
 
     def cmd_subset(
         self,

@@ -51,9 +51,10 @@ def test_functions_on_minions(rig):
 
     full = local.cmd("db1", "test.ping", full_return=True)
     assert full == {"db1": {"ret": True, "retcode": 0, "jid": full["db1"]["jid"]}}
-    assert local.cmd_full_return("db1", "test.exception")["db1"]["retcode"] == 1
+    assert local.cmd_full_return("db1", "test.exception")["db1"]["success"] is False
+    assert local.cmd("db1", "cmd.run", ["exit 3"], full_return=True)["db1"]["retcode"] == 3
     unknown = local.cmd_full_return("db1", "no.such")["db1"]
-    assert unknown["retcode"] == 1
+    assert unknown["success"] is False
     assert "no.such" in unknown["ret"]
 
     found = list(local.cmd_iter("*", "test.ping"))

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from tools.oracle.programs import CLIENTS, GOLDEN_CLIENTS
+
 ROOT = Path(__file__).parents[2]
 NAMES = ROOT / "ops" / "salt-names"
 
@@ -137,6 +139,21 @@ def test_programs_for_events_and_this_machine(make_rig):
         "yaml": {"a": 1},
         "sent": True,
     }
+
+
+def test_a_script_gets_what_salts_clients_give_it(make_rig):
+    """The script of tools/oracle/programs.py, and what real Salt's clients answered."""
+    rig = make_rig(minions={"web1": {"roles": ["web"]}})
+    environment = {**os.environ, "CONF": str(rig.config / "controller"), "PYTHONPATH": f"{NAMES}:{ROOT}"}
+    done = subprocess.run(
+        [sys.executable, "-c", CLIENTS], env=environment, capture_output=True, text=True, timeout=200, cwd="/"
+    )
+    assert done.returncode == 0, done.stderr
+    answers = json.loads(done.stdout.partition("ANSWERS ")[2])
+    salts = json.loads(GOLDEN_CLIENTS.read_text())
+    assert answers.pop("cmd_sync") == {"args": ["a"], "kwargs": {"b": 2}}
+    assert salts.pop("cmd_sync") == "raises SaltException", "which knows no user there; here the socket does"
+    assert answers == salts
 
 
 MODULE = """

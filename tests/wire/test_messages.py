@@ -34,6 +34,7 @@ def _example(kind: type[msgspec.Struct]) -> msgspec.Struct:
         "PathText": "text",
         "Whole": 3,
         "MessageSeconds": 1.5,
+        "ExitCode": -9,
         "Annotated[tuple[Name, ...], Meta(max_length=10000)]": ("a", "b"),
         "Annotated[tuple[Name, ...], Meta(max_length=100)]": ("a", "b"),
         "Annotated[tuple[PathText, ...], Meta(max_length=1000)]": ("a", "b"),

@@ -8,6 +8,7 @@ tests leave them out.
 from __future__ import annotations
 
 import json
+import os
 import shlex
 import subprocess
 import sys
@@ -17,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 GOLDEN = Path(__file__).resolve().parents[2] / "tests" / "golden" / "salt_programs.json"
+GOLDEN_CLIENTS = GOLDEN.with_name("salt_clients.json")
 CASES = (
     "salt '*' test.ping --out json",
     "salt '*' test.ping --out json --static",
@@ -61,6 +63,77 @@ CASES = (
     "salt-cp '*' src.txt FOLDER/dst3.txt",
 )
 """As typed; `-c` is added."""
+CLIENTS = """
+import json, os, re, time
+import salt.client, salt.config, salt.runner, salt.utils.event, salt.wheel
+
+conf = os.environ["CONF"]
+local = salt.client.LocalClient(conf)
+opts = salt.config.master_config(conf)
+runner, wheel = salt.runner.RunnerClient(opts), salt.wheel.WheelClient(opts)
+
+def later(call):
+    jid = local.cmd_async("*", "test.echo", ["later"])
+    for _ in range(100):
+        if local.get_cache_returns(jid):
+            break
+        time.sleep(0.1)
+    return call(jid)
+
+def fired():
+    event = salt.utils.event.get_event("master", sock_dir=opts["sock_dir"], opts=opts)
+    event.fire_event({"a": 1}, "my/tag")
+    return event.get_event(wait=10, tag="my/tag", full=True)
+
+def full_runner():
+    found = runner.cmd("test.arg", ["a", "b=2"], print_event=False, full_return=True)
+    return sorted(found)
+
+QUESTIONS = {
+    "cmd": lambda: local.cmd("*", "test.ping"),
+    "cmd of words": lambda: local.cmd("web1", "test.echo", ["12"]),
+    "cmd of a value": lambda: local.cmd("web1", "test.echo", [[1, {"a": None}]]),
+    "cmd with kwarg": lambda: local.cmd("web1", "cmd.run", ["pwd"], kwarg={"cwd": "/"}),
+    "cmd with a named word": lambda: local.cmd("web1", "cmd.run", ["pwd", "cwd=/"]),
+    "cmd, full": lambda: local.cmd("*", "test.ping", full_return=True),
+    "cmd that fails, full": lambda: local.cmd("*", "cmd.run", ["exit 3"], full_return=True),
+    "cmd of a list": lambda: local.cmd(["web1"], "test.ping", tgt_type="list"),
+    "cmd of a text list": lambda: local.cmd("web1,web9", "test.ping", tgt_type="list", timeout=2).get("web1"),
+    "cmd of a grain": lambda: local.cmd("roles:web", "test.ping", tgt_type="grain"),
+    "cmd of nobody": lambda: local.cmd("nobody", "test.ping"),
+    "several": lambda: local.cmd("*", ["test.ping", "test.echo"], [[], ["x"]]),
+    "several, full": lambda: local.cmd("*", ["test.ping", "test.echo"], [[], ["x"]], full_return=True),
+    "cmd_full_return": lambda: local.cmd_full_return("*", "test.ping"),
+    "cmd_iter": lambda: list(local.cmd_iter("*", "test.ping")),
+    "cmd_iter_no_block": lambda: [one for one in local.cmd_iter_no_block("*", "test.ping") if one],
+    "cmd_cli": lambda: list(local.cmd_cli("*", "test.ping")),
+    "cmd_batch": lambda: [sorted(one) for one in local.cmd_batch("*", "test.ping", batch=1)],
+    "cmd_subset": lambda: local.cmd_subset("*", "test.ping", subset=1),
+    "run_job": lambda: local.run_job("*", "test.ping"),
+    "run_job of nobody": lambda: local.run_job("nobody", "test.ping"),
+    "cmd_async": lambda: local.cmd_async("*", "test.ping"),
+    "cmd_async of nobody": lambda: local.cmd_async("nobody", "test.ping"),
+    "get_cache_returns": lambda: {name: one["ret"] for name, one in later(local.get_cache_returns).items()},
+    "get_full_returns": lambda: later(lambda jid: local.get_full_returns(jid, ["web1"], 5))["web1"]["ret"],
+    "runner": lambda: runner.cmd("test.arg", ["a", "b=2"], print_event=False),
+    "runner, full": full_runner,
+    "runner manage": lambda: runner.cmd("manage.up", print_event=False),
+    "cmd_sync": lambda: runner.cmd_sync({"fun": "test.arg", "arg": ["a"], "kwarg": {"b": 2}}),
+    "asynchronous": lambda: sorted(runner.asynchronous("test.sleep", {"arg": [0]})),
+    "wheel": lambda: wheel.cmd("key.list_all", print_event=False)["minions"],
+    "call_func": lambda: wheel.call_func("key.name_match", match="web*", print_event=False),
+    "event": fired,
+}
+answers = {}
+for name, ask in QUESTIONS.items():
+    try:
+        answers[name] = ask()
+    except Exception as error:
+        answers[name] = "raises " + type(error).__name__
+told = re.sub(r"\\b20\\d{18}\\b", "JID", json.dumps(answers, default=str))
+print("ANSWERS " + re.sub(r'"_stamp": "[^"]*"', '"_stamp": "TIME"', told))
+"""
+"""A script, that runs with the clients of either."""
 
 
 def main() -> None:
@@ -76,11 +149,22 @@ def main() -> None:
         try:
             _wait(venv, folder)
             found = {case: _said(venv, folder, case) for case in CASES}
+            clients = subprocess.run(
+                [venv / "bin" / "python", "-c", CLIENTS],
+                env={**os.environ, "CONF": str(folder / "master")},
+                capture_output=True,
+                text=True,
+                timeout=300,
+            )
         finally:
             for process in started:
                 process.terminate()
                 process.wait()
     GOLDEN.write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n")
+    if "ANSWERS " not in clients.stdout:
+        raise SystemExit(clients.stderr)
+    answers = json.loads(clients.stdout.partition("ANSWERS ")[2])
+    GOLDEN_CLIENTS.write_text(json.dumps(answers, indent=1, ensure_ascii=False) + "\n")
 
 
 def _configure(folder: Path) -> None:

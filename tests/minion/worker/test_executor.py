@@ -208,7 +208,7 @@ def test_a_preview_looks_for_cached_sources_where_a_run_keeps_them(execute, desi
 
 def test_a_call_gives_its_value_and_its_events_are_on_disk(call, settings):
     assert call("grains.get", "os")[0] == "X"
-    assert call("event.send", "a/b", {"c": 1}) == (True, "")
+    assert call("event.send", "a/b", {"c": 1}) == (True, "", 0)
     waiting = RunEventsOutbox()
     waiting.follow("c1", RunFolders(settings.cachedir).of("c1").events)
     assert waiting.due(0.0) == RunEvents(run_id="c1", first=0, end=1, events=(("a/b", {"c": 1}),))
