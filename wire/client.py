@@ -15,7 +15,7 @@ import struct
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 import zmq
@@ -49,6 +49,8 @@ class HandshakeFailed:
     """Something listens there, but not as the controller with this key. Tried again after a while."""
 
     reason: str
+    of_own_key: bool = False
+    """The controller has proved its key, and does not let ours in."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,6 +115,10 @@ class Connection:
         self._keys = keys
         if self._dealer is not None:
             self._retry()
+
+    def change_controller_key(self, public: str) -> None:
+        """Expect this key of the controller from the next dial on."""
+        self._address = replace(self._address, controller_key=public)
 
     def send(self, message: ToController) -> bool:
         """Sends without waiting; False when there is no connection or its queue is full: try again later.
@@ -264,7 +270,11 @@ class Connection:
                 # A handshake of something that speaks otherwise ends without a word.
                 if event & _HANDSHAKE_FAILED or (event == zmq.EVENT_DISCONNECTED and not (self._connected or over)):
                     self._counts["handshakes-failed"] += 1
-                    found.append(HandshakeFailed(reason=_explain(event, value)))
+                    found.append(
+                        HandshakeFailed(
+                            reason=_explain(event, value), of_own_key=event == zmq.EVENT_HANDSHAKE_FAILED_AUTH
+                        )
+                    )
                 over = True
         found.extend(self._messages())
         if over:

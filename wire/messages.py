@@ -317,6 +317,12 @@ class RotateKey(_Message, tag="rotate-key", frozen=True, kw_only=True):
     """Asks the minion to make a new key. Answer: `NewKey`; then `KeyState` rejected ends the old one."""
 
 
+class NextControllerKey(_Message, tag="next-controller-key", frozen=True, kw_only=True):
+    """The key that the controller will prove instead of its present one."""
+
+    public: str
+
+
 class HelloAck(_Message, tag="welcome", frozen=True, kw_only=True):
     """Answer to `Hello`."""
 
@@ -546,6 +552,7 @@ ToController: TypeAlias = (
 ToMinion: TypeAlias = (
     KeyState
     | RotateKey
+    | NextControllerKey
     | HelloAck
     | Refused
     | DesiredUpdate

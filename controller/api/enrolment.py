@@ -9,7 +9,7 @@ from litestar import Response, get, post
 from controller.api import encoding
 from controller.api.asked import AdminRequest, body_of, service_of, user_of
 from controller.schema.keys import EnrolmentTokenQuestion, NewKeyQuestion
-from controller.schema.requests import EnrolmentTokensQuestion, RotateQuestion
+from controller.schema.requests import EnrolmentTokensQuestion, RotateControllerQuestion, RotateQuestion
 
 
 @post("/keys/add", status_code=200)
@@ -46,4 +46,11 @@ async def rotate(request: AdminRequest) -> Response[bytes]:
     return encoding.answer(await service_of(request).rotate_key(asked.minion, user=user_of(request)))
 
 
-ROUTES: Final = (rotate, add, tokens, create, revoke)
+@post("/keys/controller/rotate", status_code=200)
+async def rotate_controller(request: AdminRequest) -> Response[bytes]:
+    """`saltern key rotate --controller`."""
+    await body_of(request, RotateControllerQuestion)
+    return encoding.answer(service_of(request).rotate_controller_key())
+
+
+ROUTES: Final = (rotate, rotate_controller, add, tokens, create, revoke)

@@ -44,6 +44,7 @@ from controller.schema.keys import (
     KeyRefusals,
     KeyView,
     NewEnrolmentToken,
+    NextController,
     RotatedKey,
 )
 from controller.schema.minions import CompileView, EngineStatus, MinionStatus, ReturnerStatus
@@ -236,6 +237,10 @@ class ControllerService:
     async def rotate_key(self, minion: str, *, user: str = "") -> RotatedKey:
         """See `ControllerApi`."""
         return await self.key_pairs.rotations.rotate(minion, user)
+
+    def rotate_controller_key(self) -> NextController:
+        """See `ControllerApi`."""
+        return self.key_pairs.rotations.begin()
 
     def enrolment_tokens(self) -> Sequence[EnrolmentTokenView]:
         """See `ControllerApi`."""

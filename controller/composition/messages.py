@@ -93,7 +93,12 @@ def compose_handlers(
             keyring=shared.keyring,
             builds=compilation.builds,
             enrolment=Enrolment(autosign=Autosign(_autosign(settings)), tokens=shared.enrolment_tokens),
-            rotations=KeyRotations(context=context, replies=replies, keyring=shared.keyring),
+            rotations=KeyRotations(
+                context=context,
+                replies=replies,
+                keyring=shared.keyring,
+                next_key_file=settings.pki_dir / "controller.key.next",
+            ),
         ),
         reconcilers=Reconcilers(runs=reconciler, builds=compilation.builds),
         results=_results(shared, context, reconciler),

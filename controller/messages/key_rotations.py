@@ -10,19 +10,20 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass, field
 from functools import partial
+from pathlib import Path
 
 import structlog
 
 from controller.messages.context import MessageContext
 from controller.messages.replies import Replies
 from controller.schema.errors import ServiceError
-from controller.schema.keys import RotatedKey
+from controller.schema.keys import NextController, RotatedKey
 from controller.sessions.sessions import KeyRegistry, Session
 from controller.store import KeyConflict, KeyRecord
 from reactors import tags
 from wire.errors import BadKey
-from wire.keys import check_public_key, fingerprint
-from wire.messages import ROTATE_KEY, KeyState, NewKey, Refused, RotateKey
+from wire.keys import check_public_key, fingerprint, load_or_create
+from wire.messages import ROTATE_KEY, KeyState, NewKey, NextControllerKey, Refused, RotateKey
 
 log = structlog.get_logger("saltern.messages")
 
@@ -43,6 +44,8 @@ class KeyRotations:
     context: MessageContext
     replies: Replies
     keyring: KeyRegistry
+    next_key_file: Path
+    """Of the controller's next key, while there is one."""
     _asked: dict[str, _Asked] = field(default_factory=dict)
     """By minion."""
 
@@ -69,6 +72,30 @@ class KeyRotations:
         finally:
             del self._asked[minion]
         return RotatedKey(minion=minion, old=fingerprint(session.key), new=new)
+
+    def begin(self) -> NextController:
+        """Make the controller's next key, or take the one that there is, and tell it to all who are connected.
+
+        Raises:
+            ServiceError: it cannot be kept.
+        """
+        try:
+            public = load_or_create(self.next_key_file).public
+        except BadKey as error:
+            raise ServiceError("conflict", str(error)) from error
+        told = [session.minion for session in self.context.sessions]
+        for session in self.context.sessions:
+            self.announce(session.key)
+        away = tuple(sorted(self.keyring.accepted.difference(told)))
+        return NextController(public=public, fingerprint=fingerprint(public), told=len(told), away=away)
+
+    def announce(self, key: str) -> None:
+        """Tell a minion the controller's next key, while there is one."""
+        if self.next_key_file.exists():
+            try:
+                self.replies.send_now(key, NextControllerKey(public=load_or_create(self.next_key_file).public))
+            except BadKey as error:
+                log.error("next key of the controller is not announced", reason=str(error))
 
     def take(self, session: Session, message: NewKey) -> None:
         """The new key of a minion, by the session of the old."""

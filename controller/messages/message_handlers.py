@@ -277,6 +277,7 @@ class MessageHandlers:
             )
         )
         self.replies.greet(key)
+        self.keys.rotations.announce(key)
         started = 0
         if before is None:
             started = self._say_started(minion, message.session)

@@ -16,6 +16,7 @@ from controller.schema.keys import (
     KeyRefusals,
     KeyView,
     NewEnrolmentToken,
+    NextController,
     RotatedKey,
 )
 from controller.schema.minions import CompileView, EngineStatus, MinionStatus, ReturnerStatus
@@ -78,6 +79,9 @@ class ControllerApi(Protocol):
 
     async def rotate_key(self, minion: str, *, user: str = "") -> RotatedKey:
         """Have a connected minion make a new key, which takes the place of the old."""
+
+    def rotate_controller_key(self) -> NextController:
+        """Make the controller's next key, and tell it to minions."""
 
     def enrolment_tokens(self) -> Sequence[EnrolmentTokenView]:
         """Enrolment tokens that are good."""

@@ -65,6 +65,17 @@ class RotatedKey(ApiStruct, frozen=True, kw_only=True):
     new: str
 
 
+class NextController(ApiStruct, frozen=True, kw_only=True):
+    """The controller's next key, and who has heard of it."""
+
+    public: str
+    fingerprint: str
+    told: int
+    """Minions that are connected."""
+    away: tuple[str, ...]
+    """Those that are not, and are told when they come."""
+
+
 class KeyRefusals(ApiStruct, frozen=True, kw_only=True):
     """Key requests that limits refused since the controller started."""
 

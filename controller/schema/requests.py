@@ -31,6 +31,10 @@ class RotateQuestion(_Question, frozen=True, kw_only=True):
     minion: str
 
 
+class RotateControllerQuestion(_Question, frozen=True, kw_only=True):
+    """Make the controller's next key."""
+
+
 class RemotesQuestion(_Question, frozen=True, kw_only=True):
     """Fetch these remotes, by name or URL; all when none is named."""
 

@@ -26,6 +26,7 @@ from minion.agent.call_questions import CallQuestions
 from minion.agent.child_tasks import ChildTasks, collect_grains
 from minion.agent.connection import open_connection
 from minion.agent.connection_trouble import ConnectionTrouble
+from minion.agent.controller_keys import ControllerKeys
 from minion.agent.drift import DriftTimer
 from minion.agent.drift_watch import DriftWatch
 from minion.agent.enrolment import enrolment_request
@@ -72,6 +73,7 @@ from wire.messages import (
     KeyState,
     MineFound,
     MinionEventsAck,
+    NextControllerKey,
     Preview,
     Published,
     Refused,
@@ -119,6 +121,9 @@ class AgentWire(Protocol):
 
     def change_keys(self, keys: KeyPair) -> None:
         """Connect again with these keys."""
+
+    def change_controller_key(self, public: str) -> None:
+        """Expect this key of the controller from the next dial on."""
 
     def close(self) -> None:
         """Close the sockets."""
@@ -181,6 +186,7 @@ class Agent:
                 send=connection.send, key_request=self._key_request, hello=self._hello, keep_alive=self._keep_alive
             ),
         )
+        self._controller_keys = ControllerKeys(settings.pki_dir, settings.controller_key)
         self._key_rotation = KeyRotation(settings.pki_dir, self._use_key)
         host = settings.master[0] if settings.master else ""
         self._trouble = ConnectionTrouble(settings.id, host, settings.master_port, settings.controller_key, tasks.fork)
@@ -270,12 +276,17 @@ class Agent:
     def _handle(self, event: ToMinion | ConnectionEvent, now: float) -> None:
         match event:
             case Connected():
+                self._controller_keys.proved()
                 self._trouble.connected(now)
                 self._session.connected(now)
             case Disconnected():
                 self._disconnected(now)
             case HandshakeFailed():
                 self._trouble.handshake_failed(event.reason)
+                if not event.of_own_key:
+                    self._controller_keys.failed(self._connection.change_controller_key)
+            case NextControllerKey():
+                self._controller_keys.announced(event.public)
             case NotUnderstood():
                 self._refuse(event)
             case KeyState():

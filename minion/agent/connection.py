@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 
+from minion.agent.controller_keys import ControllerKeys
 from minion.config.files import BadMinionSettings
 from minion.config.settings import MinionSettings
 from minion.machine.file_locks import lock_holder, take_lock
@@ -30,7 +31,7 @@ def open_connection(settings: MinionSettings) -> tuple[Connection, str]:
         host=settings.master[0],
         publish_port=settings.publish_port,
         request_port=settings.master_port,
-        controller_key=settings.controller_key,
+        controller_key=ControllerKeys(settings.pki_dir, settings.controller_key).current,
     )
     own = fingerprint(keys.public)
     log.info("event=started id=%s master=%s fingerprint=%s", settings.id, address.host, own)

@@ -229,3 +229,26 @@ def test_nobody_changes_a_key_unasked(make_rig, dial):
     assert "too old" in rig.saltern("key", "rotate", "web1", check=False).stderr
     assert "not connected" in rig.saltern("key", "rotate", "nobody", check=False).stderr
     assert rig.ask("/keys")[0]["public_key"] == minion.keys.public
+
+
+def test_the_key_of_the_controller_is_rotated(make_rig):
+    rig = make_rig(minions={"web1": {}, "web2": {}})
+    rig.stop("web2")
+    rig.wait("one to be away", lambda: not rig.status()["web2"]["connected"])
+    made = json.loads(rig.saltern("key", "rotate", "--controller", "--out", "json").stdout)
+    assert (made["told"], made["away"]) == (1, ["web2"])
+    rig.wait("it to be heard", lambda: "event=next_controller_key" in rig.log("web1"))
+    old = rig.controller_key
+    rig.stop("controller")
+    folder = rig.directory / "c/etc/saltern/pki/controller"
+    (folder / "controller.key.next").rename(folder / "controller.key")
+    rig.start_controller()
+    assert (rig.controller_key, old != made["public"]) == (made["public"], True)
+    rig.wait("it to be back", lambda: rig.status()["web1"]["connected"])
+    assert rig.saltern("run", "web1", "test.ping").returncode == 0
+    rig.stop("web1")
+    rig.start_minion("web1")
+    rig.wait("it to be back after its restart", lambda: rig.status()["web1"]["connected"])
+    rig.start_minion("web2")
+    rig.wait("the one that was away to say why", lambda: "has another key than `controller_key`" in rig.log("web2"))
+    assert not rig.status()["web2"]["connected"]

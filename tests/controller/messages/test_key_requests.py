@@ -1,5 +1,7 @@
 """No room for another key is told as Salt tells it, and not as often as strangers ask."""
 
+from pathlib import Path
+
 import pytest
 import zmq
 
@@ -60,6 +62,7 @@ def test_a_request_without_room_is_told_now_and_then_with_salts_word(store):
             context=context,
             replies=Replies(context=context, server=server, greeting=HelloAck(epoch="e", alive_interval=15.0)),
             keyring=KeyRegistry(),
+            next_key_file=Path("/nowhere/controller.key.next"),
         ),
         enrolment=Enrolment(
             autosign=Autosign(AutosignSettings()),

@@ -7,6 +7,7 @@ import signal
 import sqlite3
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -206,7 +207,12 @@ def rig(tmp_path, monkeypatch):
                 replies=replies,
                 keyring=KeyRegistry(),
                 builds=builds,
-                rotations=KeyRotations(context=context, replies=replies, keyring=KeyRegistry()),
+                rotations=KeyRotations(
+                    context=context,
+                    replies=replies,
+                    keyring=KeyRegistry(),
+                    next_key_file=Path("/nowhere/controller.key.next"),
+                ),
                 enrolment=Enrolment(
                     autosign=Autosign(AutosignSettings()),
                     tokens=EnrolmentDesk(store=store.enrolment_tokens, limits=StrangerLimits(), clock=lambda: 1.0),

@@ -16,9 +16,10 @@ from controller.schema.keys import (
     KeyView,
     NewEnrolmentToken,
     NewKeyQuestion,
+    NextController,
     RotatedKey,
 )
-from controller.schema.requests import EnrolmentTokensQuestion, RotateQuestion
+from controller.schema.requests import EnrolmentTokensQuestion, RotateControllerQuestion, RotateQuestion
 from wire.errors import BadKey
 from wire.keys import check_public_key, read_public
 
@@ -49,6 +50,21 @@ def rotate(minion: str, out: str, config_dir: Path) -> None:
         return
     click.echo(f"{output.printable(done.minion)} has a new key: {done.new}")
     output.remark(f"the old one is rejected: {done.old}")
+
+
+def rotate_controller(out: str, config_dir: Path) -> None:
+    """Make the controller's next key, and tell it to minions."""
+    with Client(config_dir) as client:
+        made = client.post("/keys/controller/rotate", RotateControllerQuestion(), NextController)
+    if out != "text":
+        output.document(made, out)
+        return
+    click.echo(f"the next key of the controller: {made.public}")
+    click.echo(f"fingerprint {made.fingerprint}")
+    output.remark(
+        f"told to {output.counted(made.told, 'minion')}, {len(made.away)} away: {', '.join(made.away) or '-'}"
+    )
+    output.remark("when all have heard: stop the controller, mv controller.key.next controller.key, start it")
 
 
 def _public(text: str) -> str:

@@ -13,7 +13,7 @@ from controller.cli.client import Client
 from controller.cli.failure import NO_TARGET, Failure
 from controller.cli.verbs.keys import listing
 from controller.cli.verbs.keys.changing import AskedChange, change, refused
-from controller.cli.verbs.keys.enrolling import add_key, rotate, token_command
+from controller.cli.verbs.keys.enrolling import add_key, rotate, rotate_controller, token_command
 from controller.cli.verbs.keys.generating import generate
 from controller.schema.keys import ControllerKey, KeyView
 
@@ -194,12 +194,18 @@ def add_command(minion: str, key: str, out: str, config_dir: Path) -> None:
 
 
 @key_command.command("rotate")
-@click.argument("minion")
+@click.argument("minion", required=False)
+@click.option("--controller", is_flag=True, help="The controller's key: make the next one, and tell it to minions.")
 @options.out
 @_config_dir
-def rotate_command(minion: str, out: str, config_dir: Path) -> None:
+def rotate_command(minion: str | None, controller: bool, out: str, config_dir: Path) -> None:
     """Have a connected minion make a new key, which takes the place of the old."""
-    rotate(minion, out, config_dir)
+    if controller == bool(minion):
+        raise click.UsageError("say either a MINION or --controller")
+    if minion:
+        rotate(minion, out, config_dir)
+    else:
+        rotate_controller(out, config_dir)
 
 
 key_command.add_command(token_command)
