@@ -122,6 +122,7 @@ async def controller(
         stack.push_async_callback(_cancel, tasks)
         stack.push_async_callback(parts.reactor.actions.jobs.state_calls.close)
         stack.push_async_callback(parts.runners.close)
+        stack.push_async_callback(parts.service.minions.batches.close)
         stack.push_async_callback(parts.reactor.actions.close)
         failed: list[str] = []
         for task in tasks:

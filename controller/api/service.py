@@ -7,6 +7,7 @@ about minions stay with `reconcile`.
 from __future__ import annotations
 
 import asyncio
+import random
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 
@@ -14,6 +15,7 @@ from controller.api.key_changes import KeyChanges, token_view
 from controller.compilation.source_reconciler import SourceReconciler
 from controller.engines.engines import Engines
 from controller.enrolment.tokens import BadEnrolmentToken, EnrolmentDesk
+from controller.jobs.batches import Batches
 from controller.jobs.jobs import Jobs, progress_view
 from controller.jobs.targets import Targets
 from controller.messages.key_rotations import KeyRotations
@@ -96,6 +98,7 @@ class MinionActions:
     targets: Targets
     reconciler: Reconciler
     jobs: Jobs
+    batches: Batches
     previews: Previews
     reports: ReportArchive
 
@@ -264,7 +267,12 @@ class ControllerService:
         """See `ControllerApi`."""
         jobs = self.minions.jobs
         await jobs.returners.look(question.ret)
-        asked = jobs.start(self.minions.targets.select(question.target), question, user=user)
+        minions = self._subset(self.minions.targets.select(question.target), question.subset)
+        if question.batch:
+            async for item in self.minions.batches.call(minions, question, user):
+                yield item
+            return
+        asked = jobs.start(minions, question, user=user)
         jid = next((run_id for run_id, _ in asked.values() if run_id), "") or jobs.ids.next()
         missing = tuple(minion for minion, (run_id, _) in asked.items() if not run_id)
         try:
@@ -274,6 +282,15 @@ class ControllerService:
                     yield item
         finally:
             jobs.forget(asked)
+
+    def _subset(self, minions: Sequence[str], size: int) -> Sequence[str]:
+        """So many of those that are connected, by chance; ServiceError when none is."""
+        if size < 1:
+            return minions
+        connected = [minion for minion in minions if self.minions.jobs.sessions.session(minion) is not None]
+        if not connected:
+            raise ServiceError("no-target", f"none of {len(minions)} minions is connected")
+        return sorted(random.sample(connected, min(size, len(connected))))
 
     async def sync(self, question: SyncQuestion, *, user: str = "") -> AsyncIterator[SyncReturn | CallProgress]:
         """See `ControllerApi`."""

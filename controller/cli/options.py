@@ -40,6 +40,7 @@ _TARGETING = (
     ("-G", "--grain", "grain", "TARGET is grain:glob."),
     ("-P", "--grain-pcre", "grain_pcre", "TARGET is grain:regular expression."),
     ("-I", "--pillar", "pillar", "TARGET is pillar:glob."),
+    ("-J", "--pillar-pcre", "pillar_pcre", "TARGET is pillar:regular expression."),
     ("-N", "--nodegroup", "nodegroup", "TARGET is a nodegroup."),
     ("-S", "--ipcidr", "ipcidr", "TARGET is an address or subnet."),
     ("-C", "--compound", "compound", "TARGET mixes these (`G@os:Debian and web*`)."),

@@ -54,9 +54,9 @@ class ProgressLine:
 
 
 @contextmanager
-def progress_line() -> Iterator[ProgressLine]:
-    """A line for as long as a verb waits."""
-    line = ProgressLine(sys.stderr.isatty())
+def progress_line(*, shown: bool | None = None) -> Iterator[ProgressLine]:
+    """A line for as long as a verb waits; `shown`: whether there is one, None: on a terminal."""
+    line = ProgressLine(sys.stderr.isatty() if shown is None else shown)
     try:
         yield line
     finally:

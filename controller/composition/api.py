@@ -12,6 +12,7 @@ from controller.composition.compilation import CompilationParts
 from controller.composition.reconcile import compose_status
 from controller.composition.shared import Shared
 from controller.engines.engines import Engines
+from controller.jobs.batches import Batches
 from controller.jobs.job_returners import ReturnerRequests
 from controller.jobs.jobs import Jobs
 from controller.jobs.state_calls import StateCalls
@@ -66,6 +67,11 @@ def compose_actions(
         targets=shared.targets,
         reconciler=reconciler,
         jobs=jobs,
+        batches=Batches(
+            jobs=jobs,
+            most=resources.settings.limits.api.batches_at_once,
+            on_refusal=partial(shared.metrics.limit_refused, "api"),
+        ),
         previews=_previews(shared, compilation, jobs),
         reports=_reports(shared),
     )

@@ -71,6 +71,14 @@ class CallQuestion(_Question, frozen=True, kw_only=True):
     """Whether to wait at all."""
     progress: bool = False
     """Whether to tell how far runs of states are, before they return."""
+    subset: int = 0
+    """So many of the connected minions, by chance; 0: all."""
+    batch: str = ""
+    """How many minions at a time: a number, or a part of all as `10%`; empty: all."""
+    batch_wait: float = 0.0
+    """Seconds between the return of a minion and the one that takes its place."""
+    failhard: bool = False
+    """Whether no more minions of a batch begin after one that failed."""
     ret: tuple[str, ...] = ()
     """Returners that get what minions return, beside those of the configuration."""
     ret_config: str = ""

@@ -7,7 +7,17 @@ from typing import Literal, TypeAlias
 from controller.schema.structs import ApiStruct
 
 TargetKind: TypeAlias = Literal[
-    "glob", "list", "pcre", "grain", "grain_pcre", "pillar", "pillar_exact", "compound", "nodegroup", "ipcidr"
+    "glob",
+    "list",
+    "pcre",
+    "grain",
+    "grain_pcre",
+    "pillar",
+    "pillar_exact",
+    "pillar_pcre",
+    "compound",
+    "nodegroup",
+    "ipcidr",
 ]
 
 

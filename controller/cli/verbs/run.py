@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -9,19 +10,22 @@ import click
 
 from controller.cli import options, output
 from controller.cli.client import Client
-from controller.cli.failure import FAILED, OK
+from controller.cli.failure import FAILED, INTERRUPTED, OK
 from controller.cli.progress import progress_line
+from controller.cli.run_output import JobOutput
+from controller.schema.minions import StatusView
 from controller.schema.requests import CallQuestion
-from controller.schema.runs import CallProgress, CallReturn, CallStarted
+from controller.schema.runs import CallProgress, CallStarted
 from controller.schema.targets import TargetExpression
 from minion.call.arguments import BadArgument, parse
 
 
 @click.command("run")
 @click.argument("target")
-@click.argument("function")
+@click.argument("function", required=False, default="")
 @click.argument("arguments", nargs=-1)
 @options.targeting
+@click.option("-R", "--range", "by_range", is_flag=True, hidden=True)
 @click.option(
     "-t",
     "--timeout",
@@ -31,6 +35,19 @@ from minion.call.arguments import BadArgument, parse
     help="Seconds to wait; the job goes on after that.",
 )
 @click.option("--limit", type=click.FloatRange(0.1), help="Seconds after which minions end the job; none by default.")
+@click.option("-b", "--batch", "--batch-size", "batch", default="", help="So many minions at a time: 5, 10%.")
+@click.option("--batch-wait", type=click.FloatRange(0), default=0.0, help="Seconds before the next takes a place.")
+@click.option("--batch-safe-limit", type=click.IntRange(0), default=0, help="Minions beyond which a batch is made.")
+@click.option("--batch-safe-size", default="8", show_default=True, help="How many at a time then.")
+@click.option("--failhard", is_flag=True, help="Begin no more of a batch after a minion that failed.")
+@click.option("--subset", type=click.IntRange(1), help="So many of the connected minions, by chance.")
+@click.option("--async", "detached", is_flag=True, help="Print the id of the job, and wait for nothing.")
+@click.option("--preview-target", is_flag=True, help="Show whom TARGET means, and do nothing.")
+@click.option("-s", "--static", is_flag=True, help="Print all returns together.")
+@click.option("-v", "--verbose", is_flag=True, help="Show the id of the job, and who did not answer.")
+@click.option("--show-jid", is_flag=True, help="Show the id of the job.")
+@click.option("--summary", is_flag=True, help="Show how many returned, and who did not.")
+@click.option("-p", "--progress", is_flag=True, help="Show how far minions are, also where this is no terminal.")
 @click.option("--return", "returners", multiple=True, metavar="NAMES", help="Returners that get the values as well.")
 @click.option("--return_config", "--return-config", default="", help="The profile of their options.")
 @click.option("--return_kwargs", "--return-kwargs", default="", metavar="YAML", help="Options of theirs, as a mapping.")
@@ -42,76 +59,129 @@ def run_command(
     function: str,
     arguments: tuple[str, ...],
     kind: str | None,
-    timeout: float,
-    limit: float | None,
-    returners: tuple[str, ...],
-    return_config: str,
-    return_kwargs: str,
+    by_range: bool,
+    preview_target: bool,
     out: str,
-    hide_timeout: bool,
     config_dir: Path,
+    **given: Any,
 ) -> int:
     """Run FUNCTION on the minions that TARGET (a glob) matches.
 
     ARGUMENTS are YAML values and KEY=VALUE pairs, as Salt has them; put `--` before ones that begin with a dash.
+    The job goes on when you stop waiting: Ctrl-C leaves it alone.
     """
+    if by_range:
+        raise click.UsageError("-R needs a range server, which is not built; name the minions with -L")
+    asked = TargetExpression(kind=kind or "glob", expression=target)  # type: ignore[arg-type]  # a choice of click's
+    if preview_target:
+        return _preview(asked, out, config_dir)
+    if not function:
+        raise click.UsageError("Missing argument 'FUNCTION'.")
+    question = _question(asked, function, arguments, given)
+    shown = JobOutput(
+        form=out,
+        jid=given["verbose"] or given["show_jid"],
+        static=given["static"],
+        hide_timeout=given["hide_timeout"] and not given["verbose"],
+        summary=given["summary"],
+    )
+    with Client(config_dir) as client:
+        question = _with_safe_batch(client, question, given)
+        if given["detached"]:
+            return _begin(client, question, out)
+        try:
+            _wait(client, question, shown, progress=given["progress"])
+        except KeyboardInterrupt:
+            return _left(shown)
+    shown.end()
+    if any(item.answered and not item.ok for item in shown.returns):
+        output.remark("ERROR: Minions returned with non-zero exit code")
+    return OK if shown.returns and all(item.ok for item in shown.returns) else FAILED
+
+
+def _question(
+    target: TargetExpression, function: str, arguments: tuple[str, ...], given: dict[str, Any]
+) -> CallQuestion:
     try:
         values, pairs = parse(arguments)
-        _, given = parse((f"given={return_kwargs or '{}'}",))
+        _, read = parse((f"given={given['return_kwargs'] or '{}'}",))
     except BadArgument as error:
         raise click.UsageError(str(error)) from None
-    options_given = given["given"]
-    if not isinstance(options_given, dict):
-        raise click.UsageError(f"--return_kwargs is a mapping, such as '{{db: 5}}', not {return_kwargs!r}")
-    asked = TargetExpression(kind=kind or "glob", expression=target)  # type: ignore[arg-type]  # a choice of click's
-    returns: list[CallReturn] = []
-    with Client(config_dir) as client, progress_line() as line:
-        question = CallQuestion(
-            target=asked,
-            fun=function,
-            args=values,
-            kwargs=pairs,
-            timeout=timeout,
-            limit=limit or 0.0,
-            progress=line.shown,
-            ret=returners,
-            ret_config=return_config,
-            ret_kwargs=options_given,
-        )
-        for item in client.stream("/call", question):
-            if isinstance(item, CallStarted):
-                continue
-            if isinstance(item, CallProgress):
-                line.update(item)
-                continue
-            if not item.answered and hide_timeout:
-                continue
-            returns.append(item)
-            if out in ("nested", "txt"):
-                with line.aside(item.minion):
-                    _show(item, out)
+    ret_kwargs = read["given"]
+    if not isinstance(ret_kwargs, dict):
+        raise click.UsageError(f"--return_kwargs is a mapping, such as '{{db: 5}}', not {given['return_kwargs']!r}")
+    return CallQuestion(
+        target=target,
+        fun=function,
+        args=values,
+        kwargs=pairs,
+        timeout=given["timeout"],
+        limit=given["limit"] or 0.0,
+        wait=not given["detached"],
+        subset=given["subset"] or 0,
+        batch=given["batch"],
+        batch_wait=given["batch_wait"],
+        failhard=given["failhard"],
+        ret=given["returners"],
+        ret_config=given["return_config"],
+        ret_kwargs=ret_kwargs,
+    )
+
+
+def _with_safe_batch(client: Client, question: CallQuestion, given: dict[str, Any]) -> CallQuestion:
+    """In batches where more minions are meant than `--batch-safe-limit`."""
+    from msgspec import structs
+
+    limit = given["batch_safe_limit"]
+    if not limit or question.batch or len(_meant(client, question.target)) <= limit:
+        return question
+    size = given["batch_safe_size"]
+    output.remark(f"more than {limit} minions are meant: {size} at a time")
+    return structs.replace(question, batch=size)
+
+
+def _meant(client: Client, target: TargetExpression) -> list[str]:
+    view = client.get("/status", StatusView, kind=target.kind, expression=target.expression)
+    return [each.minion for each in view.minions]
+
+
+def _preview(target: TargetExpression, out: str, config_dir: Path) -> int:
+    with Client(config_dir) as client:
+        minions = _meant(client, target)
     if out in ("json", "yaml"):
-        output.document({item.minion: _told(item) for item in returns}, out)
-    if any(item.answered and not item.ok for item in returns):
-        output.remark("ERROR: Minions returned with non-zero exit code")
-    return OK if returns and all(item.ok for item in returns) else FAILED
-
-
-def _told(item: CallReturn) -> Any:
-    return item.error if item.error and item.value is None else item.value
-
-
-def _show(item: CallReturn, out: str) -> None:
-    value = _told(item)
-    if out == "txt":
-        click.echo(f"{item.minion}: {output.printable(str(value))}")
-        return
-    click.echo(output.styled(f"{item.minion}:", fg="cyan" if item.ok else "red"))
-    if isinstance(value, dict) and value and all("_|-" in str(key) for key in value):
-        lines = ["    " + line for line in output.states(value)]
+        output.document(minions, out)
     else:
-        lines = output.nested(value, 4)
-    for line in lines:
-        click.echo(line if item.ok else output.styled(line, fg="red"))
-    if item.error and item.value is not None:
-        click.echo(output.styled("    " + output.printable(item.error), fg="red"))
+        click.echo("\n".join(minions))
+    return OK
+
+
+def _begin(client: Client, question: CallQuestion, out: str) -> int:
+    for item in client.stream("/call", question):
+        if isinstance(item, CallStarted):
+            if out in ("json", "yaml"):
+                output.document({"jid": item.jid, "minions": item.minions, "missing": item.missing}, out)
+            else:
+                click.echo(f"Executed command with job ID: {item.jid}")
+    return OK
+
+
+def _wait(client: Client, question: CallQuestion, shown: JobOutput, *, progress: bool) -> None:
+    from msgspec import structs
+
+    with progress_line(shown=progress or sys.stderr.isatty()) as line:
+        for item in client.stream("/call", structs.replace(question, progress=line.shown)):
+            if isinstance(item, CallStarted):
+                shown.started(item)
+            elif isinstance(item, CallProgress):
+                line.update(item)
+            else:
+                with line.aside(item.minion):
+                    shown.returned(item)
+
+
+def _left(shown: JobOutput) -> int:
+    """Ctrl-C: nobody waits any more, and the job goes on."""
+    if shown.begun is not None:
+        jid = shown.begun.jid
+        output.remark(f"job {jid} goes on: saltern runner jobs.lookup_jid {jid}")
+    return INTERRUPTED
