@@ -47,7 +47,7 @@ class ApiLimits:
     request_seconds: LimitSeconds = 10.0
     """Seconds until a request must have arrived completely."""
     batches_at_once: LimitCount = 50
-    """Calls in batches (`saltern run --batch`) that go on at the same time; more are refused."""
+    """Calls in batches that go on at the same time; more are refused."""
     stream_events: LimitCount = 10_000
     """Events that wait for one reader (`saltern events`, the event log); then the oldest of who has most are lost."""
     stream_bytes: LimitCount = 16 * 1024 * 1024
