@@ -92,7 +92,7 @@ class KeyChanges:
             with self.store.transaction():
                 known = self.store.keys.request(public_key, minion, self.clock())
                 if known.id != minion:
-                    raise ServiceError("conflict", f"this key is {known.id!r}'s; delete it there first")
+                    raise ServiceError("conflict", f"this key belongs to {known.id!r}; delete it there first")
                 record = self.store.keys.set_state(public_key, "accepted", self.clock())
         except KeyConflict as error:
             raise ServiceError("conflict", str(error)) from error
