@@ -138,6 +138,9 @@ class RunProgress(_Message, tag="run-progress", frozen=True, kw_only=True):
     """Since the run began."""
 
 
+Ending: TypeAlias = Literal["", "compile error", "refused", "timed out", "unreachable", "cancelled"]
+
+
 class RunResult(_Message, tag="run-result", frozen=True, kw_only=True):
     """What came of a run. Sent until a `ResultAck` names it; the minion keeps it on disk till then."""
 
@@ -163,6 +166,8 @@ class RunResult(_Message, tag="run-result", frozen=True, kw_only=True):
     """The job of the minion's schedule that it was."""
     metadata: dict[str, Any] = {}
     """Of that job."""
+    ending: Ending = ""
+    """What ended it, where it was not the function itself."""
 
 
 class RunEvents(_Message, tag="run-events", frozen=True, kw_only=True):
@@ -398,6 +403,8 @@ class Call(_Message, tag="call", frozen=True, kw_only=True):
     """The profile of their options, in the minion's configuration."""
     return_kwargs: dict[str, Any] = {}
     """Options above these."""
+    job: str = ""
+    """The id of the job, which its runs on other minions have in common; empty: the run's own."""
     schedule: str = ""
     """The job of the minion's schedule that it is."""
     metadata: dict[str, Any] = {}

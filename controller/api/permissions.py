@@ -47,6 +47,8 @@ NEEDS: Mapping[str, str] = {
             "GET /orchestrations",
             "GET /orchestration",
             "GET /schedule",
+            "GET /jobs",
+            "GET /job",
             "GET /events",
         ),
         "viewer",
@@ -55,6 +57,7 @@ NEEDS: Mapping[str, str] = {
         (
             "POST /remotes/fetch",
             "POST /sync",
+            "POST /jobs/kill",
             "POST /pause",
             "POST /resume",
             "POST /unapply",

@@ -16,6 +16,7 @@ from controller.compilation.source_reconciler import SourceReconciler
 from controller.engines.engines import Engines
 from controller.enrolment.tokens import BadEnrolmentToken, EnrolmentDesk
 from controller.jobs.batches import Batches
+from controller.jobs.job_reports import JobReports
 from controller.jobs.jobs import Jobs, progress_view
 from controller.jobs.targets import Targets
 from controller.messages.key_rotations import KeyRotations
@@ -39,6 +40,7 @@ from controller.runners.waiting import call_and_wait
 from controller.schedules.controller_schedule import ControllerSchedule
 from controller.schema.errors import ServiceError
 from controller.schema.events import DROPPED, EventView, WhyView
+from controller.schema.jobs import JobDetail, JobKill, JobsQuery, JobView
 from controller.schema.keys import (
     ControllerKey,
     EnrolmentTokenQuestion,
@@ -273,8 +275,8 @@ class ControllerService:
                 yield item
             return
         asked = jobs.start(minions, question, user=user)
-        jid = next((run_id for run_id, _ in asked.values() if run_id), "") or jobs.ids.next()
-        missing = tuple(minion for minion, (run_id, _) in asked.items() if not run_id)
+        jid = next(run_id for run_id, _ in asked.values())
+        missing = tuple(minion for minion, (_, future) in asked.items() if future is None)
         try:
             yield CallStarted(jid=jid, minions=tuple(asked), missing=missing)
             if question.wait:
@@ -291,6 +293,18 @@ class ControllerService:
         if not connected:
             raise ServiceError("no-target", f"none of {len(minions)} minions is connected")
         return sorted(random.sample(connected, min(size, len(connected))))
+
+    async def newest_jobs(self, query: JobsQuery) -> Sequence[JobView]:
+        """See `ControllerApi`."""
+        return await JobReports(self.minions.jobs).newest(query)
+
+    async def job_detail(self, jid: str) -> JobDetail:
+        """See `ControllerApi`."""
+        return await JobReports(self.minions.jobs).detail(jid)
+
+    async def kill_job(self, jid: str, *, user: str = "") -> Sequence[JobKill]:
+        """See `ControllerApi`."""
+        return await JobReports(self.minions.jobs).kill(jid, user)
 
     async def sync(self, question: SyncQuestion, *, user: str = "") -> AsyncIterator[SyncReturn | CallProgress]:
         """See `ControllerApi`."""

@@ -18,9 +18,12 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias, overload
 
+import msgspec.structs
+
+from controller.jobs.job_outcomes import UNREACHABLE
 from controller.jobs.job_returners import ReturnerRequests
 from controller.jobs.state_calls import StateCalls
 from controller.observe.metrics import Metrics
@@ -96,6 +99,7 @@ class Jobs:
         `job`: its id, where that was chosen before; empty: the id of its first run.
         """
         asked: dict[str, _Asked] = {}
+        question = with_jids_as_text(question)
         fun = question.fun
         returners, of_tree = self.returners.read_for_minions(question.ret, question.ret_config, question.ret_kwargs)
         if of_tree:
@@ -124,7 +128,9 @@ class Jobs:
                     asked[minion] = run.run_id, self._record(run)
                     runs.append(run)
                 else:
-                    asked[minion] = "", None
+                    asked[minion] = run.run_id, None
+                    away = replace(run, state="finished", outcome=UNREACHABLE, finished=run.created, returners="")
+                    self.store.runs.create(away)
         for run in runs:
             if compiled is None:
                 self._send(run, self._message(run, question))
@@ -198,6 +204,7 @@ class Jobs:
             fun=question.fun,
             args=question.args,
             kwargs=question.kwargs,
+            job=run.job,
             timeout=question.limit,
             returners=of_tree,
             return_config=question.ret_config if of_tree else "",
@@ -296,6 +303,22 @@ async def _next(news: _News, deadline: float) -> tuple[str, RunProgress] | async
         return news.get_nowait()
     async with asyncio.timeout_at(deadline):
         return await news.get()
+
+
+def with_jids_as_text(question: CallQuestion) -> CallQuestion:
+    """The question with ids of jobs among its arguments as text: as numbers of YAML they have more than 64 bits.
+
+    Source: salt.utils.args.condition_input.
+    """
+    if not any(map(_is_jid, (*question.args, *question.kwargs.values()))):
+        return question
+    args = tuple(str(each) if _is_jid(each) else each for each in question.args)
+    kwargs = {name: str(each) if _is_jid(each) else each for name, each in question.kwargs.items()}
+    return msgspec.structs.replace(question, args=args, kwargs=kwargs)
+
+
+def _is_jid(value: object) -> bool:
+    return isinstance(value, int) and 10**19 <= value < 10**20
 
 
 def progress_view(minion: str, said: RunProgress) -> CallProgress:

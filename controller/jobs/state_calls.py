@@ -112,7 +112,8 @@ class StateCalls:
         if not answer.ok:
             exists = call.question.fun == "sls_exists"
             value: Any = False if exists else [str(problem) for problem in answer.errors]
-            self.finish(run, _result(run, outcome="ok" if exists else "failed", value=value))
+            ending = "" if exists else "compile error"
+            self.finish(run, _result(run, outcome="ok" if exists else "failed", value=value, ending=ending))
         elif call.question.shows:
             self.finish(run, _result(run, outcome="ok", value=msgspec.msgpack.decode(answer.document)))
         else:
@@ -126,7 +127,8 @@ class StateCalls:
                 why = (
                     "the agent of this minion is older than the controller and cannot run states of a call: upgrade it"
                 )
-            self.finish(run, _result(run, outcome="error", error=why))
+            ending = "unreachable" if session is None else "refused"
+            self.finish(run, _result(run, outcome="error", error=why, ending=ending))
             return
         self.store.runs.compiled(run.run_id, answer.digest)
         of_tree = self.returners.on_minions(question.ret)
@@ -135,6 +137,7 @@ class StateCalls:
             fun=question.fun,
             args=question.args,
             kwargs=dict(call.kwargs),
+            job=run.job,
             timeout=question.limit,
             digest=answer.digest,
             document=answer.document,

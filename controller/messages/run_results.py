@@ -168,6 +168,7 @@ class RunResults:
                     "states": result.states,
                     "value": result.value,
                     "error": result.error,
+                    "ending": result.ending,
                     "retcode": result.retcode,
                 },
             )

@@ -136,7 +136,7 @@ class ReactionActions:
             return StartedAction(**about, jobs={})
         asked = self.jobs.start(minions, question, user=USER, cause=cause)
         self.jobs.forget(asked)
-        jobs = {minion: run_id for minion, (run_id, _) in asked.items() if run_id}
+        jobs = {minion: run_id for minion, (run_id, future) in asked.items() if future is not None}
         return StartedAction(**about, jobs=jobs, unreachable=[minion for minion in asked if minion not in jobs])
 
     async def _sync(self, call: ReactionCall, cause: int, about: Mapping[str, Any]) -> StartedAction:

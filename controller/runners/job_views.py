@@ -9,6 +9,7 @@ import datetime
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from controller.jobs.job_outcomes import UNREACHABLE
 from controller.observe.run_functions import arguments_of, function_of, unmarked
 from controller.store import RunRecord
 
@@ -19,6 +20,11 @@ MASTER = "controller"
 def jid_of(run: RunRecord) -> str:
     """The id of the job that a run belongs to."""
     return run.job or run.run_id
+
+
+def did_return(run: RunRecord) -> bool:
+    """Whether its minion returned something; one that was not connected did not."""
+    return run.finished is not None and run.outcome != UNREACHABLE
 
 
 def by_job(runs: Iterable[RunRecord]) -> dict[str, list[RunRecord]]:

@@ -263,7 +263,8 @@ class ControllerSchedule:
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         going_on.add(task)
-        return ScheduleRunView(job=name, event=cause, runs={minion: run for minion, (run, _) in asked.items()})
+        runs = {minion: "" if future is None else run for minion, (run, future) in asked.items()}
+        return ScheduleRunView(job=name, event=cause, runs=runs)
 
     async def _gather(self, asked: Mapping[str, tuple[str, asyncio.Future[RunResult] | None]]) -> None:
         async for _ in self.jobs.gather(asked, DEADLINE):

@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator, Sequence
 from typing import Protocol
 
 from controller.schema.events import EventView, WhyView
+from controller.schema.jobs import JobDetail, JobKill, JobsQuery, JobView
 from controller.schema.keys import (
     ControllerKey,
     EnrolmentTokenQuestion,
@@ -133,6 +134,15 @@ class ControllerApi(Protocol):
 
     def events(self, query: EventsQuery) -> AsyncIterator[Sequence[EventView]]:
         """What is kept of what has happened, then everything that happens from now on; some at a time."""
+
+    async def newest_jobs(self, query: JobsQuery) -> Sequence[JobView]:
+        """Jobs of minions, newest first."""
+
+    async def job_detail(self, jid: str) -> JobDetail:
+        """One job with what became of it on each of its minions, by its id or that of a run of it."""
+
+    async def kill_job(self, jid: str, *, user: str = "") -> Sequence[JobKill]:
+        """Have a job ended on the minions where it goes on; who was asked for that."""
 
     async def reactions(self, limit: int) -> Sequence[ReactionView]:
         """The newest events that reactors answered, newest first."""

@@ -35,7 +35,7 @@ from minion.spool.schedule import UNREPORTED
 from minion.worker.progress import ProgressReporter, ProgressSlot
 from minion.worker.request import WAKE
 from wire.errors import PatchMismatch
-from wire.messages import Call, Preview, ResyncRequired, Run, RunEventsAck, RunResult, RunStarted, ToController
+from wire.messages import Call, Ending, Preview, ResyncRequired, Run, RunEventsAck, RunResult, RunStarted, ToController
 
 log = logging.getLogger(__name__)
 
@@ -186,7 +186,9 @@ class RunJobs:
         """Answer a run that a newer controller asks for in a way that is not known here."""
         if run_id not in self._jobs and not self.outbox.send_again(run_id):
             error = f"{why}: update this minion, or ask in another way"
-            result = RunResult(run_id=run_id, kind="call", generation=0, digest="", outcome="error", error=error)
+            result = RunResult(
+                run_id=run_id, kind="call", generation=0, digest="", outcome="error", error=error, ending="refused"
+            )
             self._answer(result, self._folders.of(run_id))
 
     def document_changed(self) -> None:
@@ -207,7 +209,7 @@ class RunJobs:
         for job in list(self._jobs.values()):
             if job.child is not None:
                 continue
-            if job.is_call and calls < PARALLEL_CALLS:
+            if job.is_call and (calls < PARALLEL_CALLS or _about_jobs(job.request)):
                 calls += 1
                 self._start(job, now)
             elif not job.is_call and not states_busy:
@@ -316,7 +318,7 @@ class RunJobs:
         if job.folder.finished():
             self._finished(job)
         else:
-            self._fail(job.request, self._end_reason(job, code))
+            self._fail(job.request, self._end_reason(job, code), "timed out" if job.timed_out else "")
 
     def _finished(self, job: RunJob) -> None:
         try:
@@ -325,7 +327,9 @@ class RunJobs:
             self._fail(job.request, f"the result cannot be read: {error}")
             return
         if job.timed_out and isinstance(job.request, Call):
-            result = msgspec.structs.replace(result, outcome="error", error=_past_limit(job.request))
+            result = msgspec.structs.replace(
+                result, outcome="error", error=_past_limit(job.request), ending="timed out"
+            )
             job.folder.finish(result)
         changed_machine = runs_states(job.request)
         if changed_machine:
@@ -348,9 +352,9 @@ class RunJobs:
         self.events.forget(run_id)
         self._folders.of(run_id).remove()
 
-    def _fail(self, request: Request, why: str) -> None:
+    def _fail(self, request: Request, why: str, ending: Ending = "") -> None:
         """End a request with a result that no worker made."""
-        result = error_result(request, why)
+        result = error_result(request, why, ending=ending)
         self._ports.answered(request, result)
         self._answer(result, self._folders.of(request.run_id))
         self._ports.returned(request)
@@ -394,6 +398,11 @@ class RunJobs:
 def _without_document(request: Request) -> Request:
     """The request without what its folder holds."""
     return msgspec.structs.replace(request, document=b"") if isinstance(request, Call) else request
+
+
+def _about_jobs(request: Request) -> bool:
+    """Whether it looks after other jobs (`saltutil.kill_job`): it does not wait for these to end."""
+    return isinstance(request, Call) and request.fun.startswith("saltutil.")
 
 
 def _past_limit(call: Call) -> str:

@@ -29,7 +29,7 @@ from highstate.types import StateResult
 from minion.machine.durable_files import sync_folder, write_durably
 from minion.spool.record_file import RecordFile
 from wire.codec import encode
-from wire.messages import Call, Preview, Run, RunKind, RunResult
+from wire.messages import Call, Ending, Preview, Run, RunKind, RunResult
 
 _PLAIN_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._@:+-]{0,180}\Z")
 
@@ -194,7 +194,7 @@ def _read(bodies: Iterable[bytes]) -> Recorded:
     return Recorded(attempts=attempts, intents=intents, done=done)
 
 
-def error_result(request: Request, why: str, *, started: float = 0.0) -> RunResult:
+def error_result(request: Request, why: str, *, started: float = 0.0, ending: Ending = "") -> RunResult:
     """The result of a run that did not come to its end."""
     return RunResult(
         run_id=request.run_id,
@@ -203,6 +203,7 @@ def error_result(request: Request, why: str, *, started: float = 0.0) -> RunResu
         digest="" if isinstance(request, Call) else request.digest,
         outcome="error",
         error=why,
+        ending=ending,
         started=started or time.time(),
         schedule=request.schedule if isinstance(request, Call) else "",
         metadata=request.metadata if isinstance(request, Call) else {},

@@ -32,3 +32,60 @@ def test_a_job_that_failed_ends_the_verb_with_1(make_rig):
     assert (asked.returncode, asked.stderr) == (1, "ERROR: Minions returned with non-zero exit code\n")
     assert "out" in asked.stdout
     assert [(run["outcome"], run["summary"]) for run in rig.history("web1")] == [("failed", "exit code 3")]
+
+
+def outcomes(rig, jid):
+    shown = rig.saltern("jobs", "show", jid, "--out", "json", check=False).stdout
+    return {one["minion"]: one["outcome"] for one in json.loads(shown)["minions"]}
+
+
+def test_a_job_says_what_became_of_it_on_each_minion(make_rig):
+    rig = make_rig(minions={"web1": {}, "web2": {}, "web3": {}})
+    rig.stop("web3")
+    rig.wait("web3 to be gone", lambda: not rig.status()["web3"]["connected"])
+    rig.saltern("run", "*", "cmd.run", "test $(hostname) = nobody; sleep 0.1", "--out", "json", check=False)
+    last = json.loads(rig.saltern("jobs", "last", "--out", "json", check=False).stdout)
+    assert {one["minion"]: one["outcome"] for one in last["minions"]} == {
+        "web1": "ok",
+        "web2": "ok",
+        "web3": "unreachable",
+    }
+    away = last["minions"][2]
+    assert away["summary"] == "was not connected: never asked"
+    assert away["last_seen"] > 0
+    assert last["job"]["outcomes"] == {"ok": 2, "unreachable": 1}
+    assert json.loads(rig.saltern("jobs", "list", "-n", "1", "--out", "json").stdout) == [last["job"]]
+    by_hand = rig.saltern("jobs", "show", away["run_id"], check=False)
+    assert by_hand.returncode == 1
+    assert "web3" in by_hand.stdout
+    assert rig.saltern("jobs", "show", "nothing", check=False).returncode == 1
+
+
+def test_a_job_is_ended_on_all_its_minions(make_rig):
+    rig = make_rig(minions={"web1": {}, "web2": {}})
+    asked = rig.saltern("run", "*", "-t", "0.1", "cmd.run", "sleep 600", check=False)
+    assert asked.returncode == 1
+    active = json.loads(rig.saltern("jobs", "active", "--out", "json").stdout)
+    (job,) = [one for one in active if one["fun"] == "cmd.run"]
+    assert (job["running"], job["outcomes"], job["finished"]) == (2, {}, None)
+
+    def found():
+        said = json.loads(rig.saltern("run", "*", "saltutil.find_job", job["jid"], "--out", "json").stdout)
+        return all(one.get("fun") == "cmd.run" for one in said.values())
+
+    rig.wait("both to run it", found)
+    assert rig.saltern("jobs", "kill", job["jid"]).stdout == "web1: asked to end it\nweb2: asked to end it\n"
+    rig.wait("the end", lambda: outcomes(rig, job["jid"]) == {"web1": "cancelled", "web2": "cancelled"})
+    assert rig.saltern("jobs", "kill", job["jid"]).stdout == ""
+
+
+def test_a_limit_that_passed_and_a_result_that_comes_late_are_outcomes(make_rig):
+    rig = make_rig(minions={"web1": {}})
+    rig.saltern("run", "web1", "--limit", "0.5", "cmd.run", "sleep 600", check=False)
+    assert rig.saltern("jobs", "last", check=False).stdout.count("timed out") >= 1
+    rig.saltern("run", "web1", "-t", "0.1", "cmd.run", "sleep 2", check=False)
+    job = json.loads(rig.saltern("jobs", "last", "--out", "json").stdout)["job"]["jid"]
+    rig.wait("the minion to have it", lambda: rig.history("web1")[0]["state"] == "started")
+    rig.kill("controller", children=False)
+    rig.start_controller()
+    rig.wait("the result that came late", lambda: outcomes(rig, job) == {"web1": "ok"})

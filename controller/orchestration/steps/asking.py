@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, TypedDict
 
 from controller.jobs.batch_events import BatchEvents
+from controller.jobs.job_outcomes import UNREACHABLE
 from controller.jobs.jobs import returned
 from controller.jobs.state_calls import STOPPED
 from controller.orchestration.steps.step import StepContext, StepFailed
@@ -149,7 +150,8 @@ async def _ask_group(
     step: StepContext, minions: Sequence[str], question: CallQuestion, job: str, timeout: float
 ) -> dict[str, CallReturn]:
     jobs, store = step.call.ports.jobs, step.call.ports.store
-    before = {run.minion: run for run in store.runs.of_job(job) if run.minion in minions}
+    asked_before = [run for run in store.runs.of_job(job) if run.outcome != UNREACHABLE]
+    before = {run.minion: run for run in asked_before if run.minion in minions}
     found = {minion: _kept(run, store.runs.result(run.run_id)) for minion, run in before.items() if _ended(run)}
     for minion in [minion for minion, one in found.items() if one.error == STOPPED]:  # it was never asked
         del found[minion], before[minion]

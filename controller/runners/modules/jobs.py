@@ -12,7 +12,7 @@ from controller.observe.run_functions import function_of
 from controller.runners.context import RunnerContext
 from controller.runners.errors import ControllerCallFailed
 from controller.runners.job_caches import kept_job, kept_jobs, reads_store
-from controller.runners.job_views import MASTER, by_job, job_view, result_of, time_of, time_of_jid
+from controller.runners.job_views import MASTER, by_job, did_return, job_view, result_of, time_of, time_of_jid
 from controller.store import RunRecord
 from minion.arguments.types import AnyValue, Ignored, Unsupported
 
@@ -162,7 +162,7 @@ async def active(context: RunnerContext, display_progress: Shown = False) -> dic
     for jid, runs in sorted(jobs.items()):
         running = [run.minion for run in runs if run.minion and run.finished is None]
         if running:
-            returned = [run.minion for run in runs if run.finished is not None]
+            returned = [run.minion for run in runs if did_return(run)]
             found[jid] = job_view(runs) | {"Running": [{one: None} for one in running], "Returned": returned}
     return found
 
@@ -199,7 +199,7 @@ async def _recent(context: RunnerContext) -> dict[str, list[RunRecord]]:
 
 def _results(context: RunnerContext, runs: Iterable[RunRecord]) -> dict[str, Any]:
     result = context.ports.store.runs.result
-    return {run.minion or MASTER: result_of(run, result(run.run_id)) for run in runs if run.finished is not None}
+    return {run.minion or MASTER: result_of(run, result(run.run_id)) for run in runs if did_return(run)}
 
 
 def _minions(runs: Sequence[RunRecord]) -> list[str]:

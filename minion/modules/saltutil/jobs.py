@@ -23,7 +23,7 @@ def running(context: Context) -> list[dict[str, Any]]:
 
 def find_job(context: Context, jid: str) -> dict[str, Any]:
     """The job of this id; empty when it does not go on."""
-    return next((one for one in _jobs(context) if one["jid"] == jid), {})
+    return next((one for one in _jobs(context) if jid in (one["jid"], one["run_id"])), {})
 
 
 def is_running(context: Context, fun: str) -> list[dict[str, Any]]:
@@ -87,12 +87,12 @@ def term_job(context: Context, jid: str) -> str:
 
 def kill_all_jobs(context: Context) -> list[str]:
     """End all jobs but this one, and the commands that they run, at once."""
-    return [said for one in _jobs(context) if (said := kill_job(context, one["jid"]))]
+    return [said for one in _jobs(context) if (said := kill_job(context, one["run_id"]))]
 
 
 def term_all_jobs(context: Context) -> list[str]:
     """Have all jobs but this one end."""
-    return [said for one in _jobs(context) if (said := signal_job(context, one["jid"], signal.SIGTERM))]
+    return [said for one in _jobs(context) if (said := signal_job(context, one["run_id"], signal.SIGTERM))]
 
 
 def clear_cache(context: Context, days: int = -1) -> bool:
@@ -117,9 +117,9 @@ def _close(context: Context, found: Mapping[str, Any]) -> None:
         os.kill(found["pid"], signal.SIGSTOP)  # it leaves none of its own now
     except ProcessLookupError:
         return
-    folder = RunFolders(Path(context.cachedir)).of(found["jid"])
+    folder = RunFolders(Path(context.cachedir)).of(found["run_id"])
     if not folder.finished():
-        folder.finish(error_result(folder.request(), "the run was ended by saltutil.kill_job"))
+        folder.finish(error_result(folder.request(), "the run was ended by saltutil.kill_job", ending="cancelled"))
 
 
 def _jobs(context: Context) -> Iterator[dict[str, Any]]:
@@ -146,7 +146,8 @@ def _jobs(context: Context) -> Iterator[dict[str, Any]]:
         if pid and pid != os.getpid() and not waits and not folder.finished():
             fun = asked.fun if isinstance(asked, Call) else f"state.{getattr(asked, 'kind', 'preview')}"
             arg = list(asked.args) if isinstance(asked, Call) else []
-            yield {"jid": asked.run_id, "pid": pid, "fun": fun, "arg": arg, "run": is_run}
+            jid = (asked.job if isinstance(asked, Call) else "") or asked.run_id
+            yield {"jid": jid, "run_id": asked.run_id, "pid": pid, "fun": fun, "arg": arg, "run": is_run}
 
 
 FUNCTIONS: Mapping[str, Any] = {

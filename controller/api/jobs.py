@@ -1,0 +1,33 @@
+"""Jobs, on the controller's unix socket. Part of `admin`."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from litestar import Response, get, post
+
+from controller.api import encoding
+from controller.api.asked import AdminRequest, body_of, query_of, service_of, user_of
+from controller.schema.jobs import JobQuery, JobsQuery
+
+
+@get("/jobs")
+async def jobs(request: AdminRequest) -> Response[bytes]:
+    """`saltern jobs list` and `active`."""
+    return encoding.answer(tuple(await service_of(request).newest_jobs(query_of(request, JobsQuery))))
+
+
+@get("/job")
+async def job(request: AdminRequest) -> Response[bytes]:
+    """`saltern jobs show`."""
+    return encoding.answer(await service_of(request).job_detail(query_of(request, JobQuery).jid))
+
+
+@post("/jobs/kill", status_code=200)
+async def kill(request: AdminRequest) -> Response[bytes]:
+    """`saltern jobs kill`."""
+    asked = await body_of(request, JobQuery)
+    return encoding.answer(tuple(await service_of(request).kill_job(asked.jid, user=user_of(request))))
+
+
+ROUTES: Final = (jobs, job, kill)

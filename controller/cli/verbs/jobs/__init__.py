@@ -1,0 +1,1 @@
+"""Verbs about jobs and about the minions that they reach."""

@@ -1,0 +1,127 @@
+"""`saltern jobs`: functions that minions were asked for, and what became of them on each."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from controller.cli import options, output
+from controller.cli.client import Client
+from controller.cli.failure import FAILED, NO_TARGET, OK, Failure
+from controller.schema.jobs import JobDetail, JobKill, JobMinion, JobQuery, JobView
+
+
+@click.group("jobs", no_args_is_help=True)
+def jobs_command() -> None:
+    """Look at jobs of minions, and end them."""
+
+
+def _jids(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
+    folder = ctx.params.get("config_dir") or options.DEFAULT_CONFIG_DIR
+    with Client(folder) as client:
+        return [one.jid for one in client.get("/jobs", tuple[JobView, ...]) if one.jid.startswith(incomplete)]
+
+
+@jobs_command.command("list")
+@click.option("-n", "--limit", type=click.IntRange(1, 1000), default=20, show_default=True, help="At most so many.")
+@options.out
+@options.config_dir
+def list_command(limit: int, out: str, config_dir: Path) -> None:
+    """List jobs, newest first."""
+    with Client(config_dir) as client:
+        views = client.get("/jobs", tuple[JobView, ...], limit=limit)
+    _show_jobs(views, out, "no minion was asked for anything yet: `saltern run TARGET FUNCTION` does that")
+
+
+@jobs_command.command("active")
+@click.option("-n", "--limit", type=click.IntRange(1, 1000), default=20, show_default=True, help="At most so many.")
+@options.out
+@options.config_dir
+def active_command(limit: int, out: str, config_dir: Path) -> None:
+    """List jobs that minions have not returned yet."""
+    with Client(config_dir) as client:
+        views = client.get("/jobs", tuple[JobView, ...], limit=limit, active="true")
+    _show_jobs(views, out, "no job goes on")
+
+
+@jobs_command.command("show")
+@click.argument("jid", shell_complete=_jids)
+@options.out
+@options.config_dir
+def show_command(jid: str, out: str, config_dir: Path) -> int:
+    """Show what became of job JID on each minion: who is missing, and why."""
+    with Client(config_dir) as client:
+        return _show(client.get("/job", JobDetail, jid=jid), out)
+
+
+@jobs_command.command("last")
+@options.out
+@options.config_dir
+def last_command(out: str, config_dir: Path) -> int:
+    """Show the newest job."""
+    with Client(config_dir) as client:
+        newest = client.get("/jobs", tuple[JobView, ...], limit=1)
+        if not newest:
+            raise Failure("no minion was asked for anything yet", NO_TARGET)
+        return _show(client.get("/job", JobDetail, jid=newest[0].jid), out)
+
+
+@jobs_command.command("kill")
+@click.argument("jid", shell_complete=_jids)
+@options.out
+@options.config_dir
+def kill_command(jid: str, out: str, config_dir: Path) -> int:
+    """End job JID at once on the minions where it goes on."""
+    with Client(config_dir) as client:
+        killed = client.post("/jobs/kill", JobQuery(jid=jid), tuple[JobKill, ...])
+    if out != "text":
+        output.document(killed, out)
+    for one in killed if out == "text" else ():
+        click.echo(f"{output.printable(one.minion)}: {'asked to end it' if one.asked else 'not connected'}")
+    if not killed:
+        output.remark(f"job {jid} goes on nowhere; `saltern jobs show {jid}` says how it ended")
+    return OK if all(one.asked for one in killed) else FAILED
+
+
+def _show_jobs(views: tuple[JobView, ...], out: str, none: str) -> None:
+    if out != "text":
+        output.document(views, out)
+    elif views:
+        heads = ("time", "job", "function", "arguments", "user", "minions", "outcomes")
+        output.table(heads, [_row(view) for view in views])
+    else:
+        output.remark(none)
+
+
+def _row(view: JobView) -> tuple[str, ...]:
+    when = output.clock(view.created).replace(" ", "T")
+    return (when, view.jid, view.fun, view.args, view.user, str(view.minions), _outcomes(view))
+
+
+def _outcomes(view: JobView) -> str:
+    """`3 ok, 1 failed, 2 running`."""
+    counts = [f"{count} {outcome}" for outcome, count in view.outcomes.items()]
+    return ", ".join([*counts, f"{view.running} running"] if view.running else counts)
+
+
+def _show(found: JobDetail, out: str) -> int:
+    """Print it; the exit code is 1 where it did not end well on a minion, as that of the job was."""
+    if out != "text":
+        output.document(found, out)
+    else:
+        job = found.job
+        words = " ".join(part for part in (job.fun, job.args) if part)
+        click.echo(output.styled(output.printable(f"{job.jid}  {words}"), bold=True))
+        by = f" by {output.printable(job.user)}" if job.user else ""
+        click.echo(f"{output.clock(job.created)}{by}: {_outcomes(job)}")
+        heads = ("minion", "outcome", "took", "seen", "run", "summary")
+        output.table(heads, [_minion(one) for one in found.minions])
+    bad = any(one.outcome not in (None, "ok", "changed") for one in found.minions)
+    return FAILED if bad else OK
+
+
+def _minion(one: JobMinion) -> tuple[str, ...]:
+    seen = "now" if one.connected else output.ago(one.last_seen) or "never"
+    took = output.span(one.seconds) if one.finished is not None and one.seconds else ""
+    return (one.minion, one.outcome or "running", took, seen, one.run_id, one.summary)
