@@ -18,6 +18,8 @@ from options.limits import CountRefusal
 
 _MOST_DETAIL = 2000
 """Characters of what was asked that are kept."""
+_LONGEST_TEXT = 400
+"""Characters of one text in it."""
 _MINUTE = 60.0
 _MOST_PEOPLE = 10_000
 
@@ -30,12 +32,14 @@ class Audit:
         store: where it is kept.
         clock: seconds since the epoch.
         limits: how much is kept.
+        redact: takes secrets out of what was asked: a function's arguments may hold them.
         on_refusal: counts refusals that are not kept, as there are too many of them.
     """
 
     store: Store
     clock: Callable[[], float]
     limits: AccessLimits
+    redact: Callable[[str], str]
     on_refusal: CountRefusal
     _refused: dict[str, deque[float]] = field(default_factory=dict)
     """User -> when it was refused something last."""
@@ -46,7 +50,8 @@ class Audit:
         if not decision.allowed and self._is_flood(principal.name, now):
             self.on_refusal("refusals-per-minute")
             return
-        text = msgspec.json.encode(detail, enc_hook=str).decode(errors="replace")
+        text = msgspec.json.encode(_without_long_texts(detail), enc_hook=str).decode(errors="replace")
+        text = self.redact(text[: 2 * _MOST_DETAIL])  # a secret that is cut here is not kept
         record = AuditRecord(
             time=now,
             user=principal.name,
@@ -70,3 +75,14 @@ class Audit:
             return True
         last.append(now)
         return False
+
+
+def _without_long_texts(value: Any) -> Any:
+    """What was asked, with the length of each long text in its place: what cannot be kept whole is not cut."""
+    if isinstance(value, str):
+        return value if len(value) <= _LONGEST_TEXT else f"<{len(value)} characters>"
+    if isinstance(value, Mapping):
+        return {_without_long_texts(key): _without_long_texts(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_without_long_texts(inner) for inner in value]
+    return value

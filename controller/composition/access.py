@@ -31,17 +31,36 @@ def compose_access(shared: Shared) -> Access:
     """Decides about requests of people."""
     resources = shared.resources
     return make_access(
-        resources.settings, resources.store, shared.metrics, shared.clock, partial(_select, shared.targets)
+        resources.settings,
+        resources.store,
+        shared.metrics,
+        shared.clock,
+        partial(_select, shared.targets),
+        shared.redactor.of_nobody,
     )
 
 
 def make_access(
-    settings: ControllerSettings, store: Store, metrics: Metrics, clock: Callable[[], float], select: SelectMinions
+    settings: ControllerSettings,
+    store: Store,
+    metrics: Metrics,
+    clock: Callable[[], float],
+    select: SelectMinions,
+    redact: Callable[[str], str],
 ) -> Access:
-    """The same of its parts. `clock`: seconds since the epoch; `select` finds the minions of the target of a rule."""
+    """The same of its parts.
+
+    Args:
+        settings: of the controller.
+        store: where tokens and the audit log are kept.
+        metrics: count refusals.
+        clock: seconds since the epoch.
+        select: finds the minions of the target of a rule.
+        redact: takes secrets out of what goes into the audit log.
+    """
     limits, rules = settings.limits.access, settings.access
     on_refusal = partial(metrics.limit_refused, "access")
-    audit = Audit(store=store, clock=clock, limits=limits, on_refusal=on_refusal)
+    audit = Audit(store=store, clock=clock, limits=limits, redact=redact, on_refusal=on_refusal)
     tokens = Tokens(store=store, clock=clock, limits=limits)
     logins = Logins(
         settings=rules,

@@ -106,6 +106,11 @@ class Redactor:
             metadata=redaction.value(result.metadata),
         )
 
+    def of_nobody(self, text: str) -> str:
+        """A text that concerns no minion alone, without the secrets of all. Reads as many rows as there are secrets."""
+        found = self._store.secrets.in_text(text)
+        return Redaction(fingerprints(self._key, found), self._key).text(text) if found else text
+
     def keys(self, minion: str, keys: Iterable[str] | None) -> tuple[str, ...] | None:
         """Names of states as they may be kept and shown; None stays."""
         return None if keys is None else tuple(map(self.of(minion).text, keys))

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
-from sqlalchemy import Connection, delete, insert, select
+from sqlalchemy import Connection, delete, func, insert, select
 
 from controller.store.database import Database
 from controller.store.schema import minions, secrets
@@ -41,6 +41,13 @@ class SecretsTable:
             ):
                 found[minion].add(text.decode("utf-8", "surrogatepass"))
         return {minion: frozenset(texts) for minion, texts in found.items()}
+
+    def in_text(self, text: str) -> frozenset[str]:
+        """Those of all minions that stand in a text."""
+        looked = text.encode("utf-8", "surrogatepass")
+        query = select(secrets.c.text).distinct().where(func.instr(looked, secrets.c.text) > 0)
+        with self.database.read() as connection:
+            return frozenset(each.decode("utf-8", "surrogatepass") for each in connection.scalars(query))
 
 
 def _put(connection: Connection, minion_id: str, texts: Iterable[str]) -> bool:

@@ -11,6 +11,7 @@ from typing import Any
 from uuid import uuid4
 
 from highstate.salt_yaml import read_word
+from minion.arguments.types import AnyValue
 from minion.execution.context import Context
 from minion.execution.errors import CallFailed
 from wire.messages import PublishCall, Published, Refused
@@ -20,7 +21,7 @@ def publish(
     context: Context,
     tgt: str,
     fun: str,
-    arg: Any = None,
+    arg: AnyValue = None,
     tgt_type: str = "glob",
     returner: str = "",
     timeout: float = 5,
@@ -35,7 +36,7 @@ def full_data(
     context: Context,
     tgt: str,
     fun: str,
-    arg: Any = None,
+    arg: AnyValue = None,
     tgt_type: str = "glob",
     returner: str = "",
     timeout: float = 5,
@@ -49,7 +50,7 @@ def full_data(
     }
 
 
-def runner(context: Context, fun: str, arg: Any = None, timeout: float = 5) -> Any:
+def runner(context: Context, fun: str, arg: AnyValue = None, timeout: float = 5) -> Any:
     """What a runner returns."""
     args, kwargs = _arguments(arg)
     found = _asked(

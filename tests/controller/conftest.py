@@ -411,7 +411,7 @@ class Served:
         return True
 
     async def _serve(self, store: Store) -> None:
-        access = make_access(self.settings, store, self.metrics, time.time, self.desk.select_compound)
+        access = make_access(self.settings, store, self.metrics, time.time, self.desk.select_compound, str)
         async with serve(self.desk, access, self.settings, self.metrics, self.hint_pull) as self.listening:
             self._ready.set()
             await self._stop.wait()

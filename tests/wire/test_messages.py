@@ -62,6 +62,7 @@ def _example(kind: type[msgspec.Struct]) -> msgspec.Struct:
         "dict[str, MineEntry]": {"test.ping": MineEntry(value=True, allow=("a", "b"), allow_type="list")},
         "AutosignGrains": {"os": "Debian"},
         "RunKind": "apply",
+        "Ending": "timed out",
         "Literal['minion', 'runner']": "runner",
         "Literal['ok', 'changed', 'pending', 'failed', 'error']": "failed",
         "Literal['pending', 'accepted', 'rejected']": "rejected",

@@ -313,3 +313,12 @@ def test_passwords_are_tried_so_many_times(desk, config_dir, serve_desk, pam_ser
 
 def test_without_rules_the_socket_is_for_its_user_alone(served):
     assert served.settings.socket.stat().st_mode & 0o777 == 0o600
+
+
+@root_alone
+def test_a_long_argument_is_kept_as_its_length(desk, config_dir, serve_desk):
+    with_rules(config_dir, "publisher_acl: {nobody: [test.*]}\n")
+    call = {"target": {"expression": "web*"}, "fun": "test.echo", "args": ["x" * 401, {"a": "y" * 400}]}
+    with serve_desk(desk, load_settings(config_dir)) as served:
+        ask_as_nobody(served, ("POST", "/call", call))
+    assert json.loads(rows(served)[0].detail)["args"] == ["<401 characters>", {"a": "y" * 400}]

@@ -237,7 +237,11 @@ def rig(tmp_path, monkeypatch):
                 peers=PeerCalls(
                     settings=AccessSettings(),
                     audit=Audit(
-                        store=store, clock=lambda: 1.0, limits=AccessLimits(), on_refusal=metrics_refusals(metrics)
+                        store=store,
+                        clock=lambda: 1.0,
+                        limits=AccessLimits(),
+                        redact=str,
+                        on_refusal=metrics_refusals(metrics),
                     ),
                     select=lambda _: frozenset(),
                     send=server.send,

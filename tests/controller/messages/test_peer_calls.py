@@ -45,7 +45,7 @@ async def peers(tmp_path):
     with Store(f"sqlite:///{tmp_path}/store.sqlite") as store:
         found = PeerCalls(
             settings=read_access(parse_document("peer: {db1: [test.*]}", "controller"), []),
-            audit=Audit(store=store, clock=lambda: 1.0, limits=AccessLimits(), on_refusal=refused.append),
+            audit=Audit(store=store, clock=lambda: 1.0, limits=AccessLimits(), redact=str, on_refusal=refused.append),
             select=lambda _: frozenset(),
             send=lambda _, message: sent.append(message),
             limits=limits,
