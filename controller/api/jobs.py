@@ -1,4 +1,4 @@
-"""Jobs, on the controller's unix socket. Part of `admin`."""
+"""Jobs and the minions that they reach, on the controller's unix socket. Part of `admin`."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from litestar import Response, get, post
 from controller.api import encoding
 from controller.api.asked import AdminRequest, body_of, query_of, service_of, user_of
 from controller.schema.jobs import JobQuery, JobsQuery
+from controller.schema.requests import StatusQuery
+from controller.schema.targets import TargetExpression
 
 
 @get("/jobs")
@@ -30,4 +32,12 @@ async def kill(request: AdminRequest) -> Response[bytes]:
     return encoding.answer(tuple(await service_of(request).kill_job(asked.jid, user=user_of(request))))
 
 
-ROUTES: Final = (jobs, job, kill)
+@get("/minions")
+async def minions(request: AdminRequest) -> Response[bytes]:
+    """`saltern minions`."""
+    query = query_of(request, StatusQuery)
+    target = None if query.expression is None else TargetExpression(kind=query.kind, expression=query.expression)
+    return encoding.answer(tuple(await service_of(request).presence(target)))
+
+
+ROUTES: Final = (jobs, job, kill, minions)

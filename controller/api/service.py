@@ -18,6 +18,7 @@ from controller.enrolment.tokens import BadEnrolmentToken, EnrolmentDesk
 from controller.jobs.batches import Batches
 from controller.jobs.job_reports import JobReports
 from controller.jobs.jobs import Jobs, progress_view
+from controller.jobs.minion_presence import presence_of
 from controller.jobs.targets import Targets
 from controller.messages.key_rotations import KeyRotations
 from controller.observe.causes import steps_of
@@ -51,7 +52,7 @@ from controller.schema.keys import (
     NextController,
     RotatedKey,
 )
-from controller.schema.minions import CompileView, EngineStatus, MinionStatus, ReturnerStatus
+from controller.schema.minions import CompileView, EngineStatus, MinionPresence, MinionStatus, ReturnerStatus
 from controller.schema.orchestrations import OrchestrationDetail, OrchestrationView
 from controller.schema.plans import MinionDiff
 from controller.schema.preview_stream import PreviewItem
@@ -145,6 +146,13 @@ class ControllerService:
     def status(self, target: TargetExpression | None) -> Sequence[MinionStatus]:
         """See `ControllerApi`."""
         return self.state.minions(None if target is None else self.minions.targets.select(target))
+
+    async def presence(self, target: TargetExpression | None) -> Sequence[MinionPresence]:
+        """See `ControllerApi`."""
+        accepted = self.store.keys.accepted_ids()
+        minions = sorted(accepted) if target is None else self.minions.targets.select(target)
+        there = {session.minion: session.problems for session in self.minions.jobs.sessions}
+        return await asyncio.to_thread(presence_of, self.store, minions, there)
 
     def select(self, target: TargetExpression) -> Sequence[str]:
         """See `ControllerApi`."""
@@ -304,7 +312,9 @@ class ControllerService:
 
     async def kill_job(self, jid: str, *, user: str = "") -> Sequence[JobKill]:
         """See `ControllerApi`."""
-        return await JobReports(self.minions.jobs).kill(jid, user)
+        reports = JobReports(self.minions.jobs)
+        self.minions.batches.stop((await reports.detail(jid)).job.jid)
+        return await reports.kill(jid, user)
 
     async def sync(self, question: SyncQuestion, *, user: str = "") -> AsyncIterator[SyncReturn | CallProgress]:
         """See `ControllerApi`."""

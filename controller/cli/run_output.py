@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import contextlib
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from pathlib import Path
+from typing import Any, TypeVar
 
 import click
 
 from controller.cli import output
 from controller.schema.runs import CallReturn, CallStarted
+from minion.call.options import STATE_OUTPUTS
+from minion.call.outputters.render import render
+from minion.config.groups import OutputOptions
 
-STREAMED = ("nested", "txt")
+STREAMED = ("nested", "txt", "highstate", "pprint", "raw", "table", "quiet")
 """Forms that are printed as returns come; the others are one document."""
 
 
@@ -25,6 +31,7 @@ class JobOutput:
         static: whether nothing is printed before all is there.
         hide_timeout: whether minions that did not answer are left out.
         summary: whether there is one.
+        states: how much of runs of states is shown; None: a line a state.
     """
 
     form: str
@@ -32,6 +39,7 @@ class JobOutput:
     static: bool = False
     hide_timeout: bool = False
     summary: bool = False
+    states: OutputOptions | None = None
     returns: list[CallReturn] = field(default_factory=list)
     unanswered: list[CallReturn] = field(default_factory=list)
     begun: CallStarted | None = None
@@ -56,13 +64,13 @@ class JobOutput:
                 return
         self.returns.append(item)
         if self.streams:
-            show_return(item, self.form)
+            show_return(item, self.form, self.states)
 
     def end(self) -> None:
         """All is there that was waited for."""
         if self.form in STREAMED and self.static:
             for item in sorted(self.returns, key=lambda each: each.minion):
-                show_return(item, self.form)
+                show_return(item, self.form, self.states)
         elif self.form not in STREAMED:
             output.document({item.minion: told(item) for item in self.returns}, self.form)
         if self.summary and self.form in STREAMED:
@@ -97,9 +105,15 @@ def told(item: CallReturn) -> Any:
     return item.error if item.error and item.value is None else item.value
 
 
-def show_return(item: CallReturn, form: str) -> None:
+def show_return(item: CallReturn, form: str, states: OutputOptions | None = None) -> None:
     """Print what one minion returned."""
     value = told(item)
+    if form == "quiet":
+        return
+    if form not in ("nested", "txt", "highstate") or (_is_run(value) and (states is not None or form == "highstate")):
+        wanted = "highstate" if form == "nested" else form
+        click.echo(output.printable(render(value, wanted, minion_id=item.minion, shown=states)))
+        return
     if form == "txt":
         click.echo(f"{item.minion}: {output.printable(str(value))}")
         return
@@ -111,6 +125,49 @@ def show_return(item: CallReturn, form: str) -> None:
 
 
 def _lines(value: Any) -> list[str]:
-    if isinstance(value, Mapping) and value and all("_|-" in str(key) for key in value):
+    if _is_run(value):
         return ["    " + line for line in output.states(value)]
     return output.nested(value, 4)
+
+
+def _is_run(value: Any) -> bool:
+    """Whether it is what a run of states returns."""
+    return isinstance(value, Mapping) and bool(value) and all("_|-" in str(key) for key in value)
+
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+
+
+def output_options(function: _Function) -> _Function:
+    """Options of the output, as `saltern call` has them; for `states_of` and `written`."""
+    file = click.Path(path_type=Path, dir_okay=False)
+    state_outputs = click.Choice(STATE_OUTPUTS, case_sensitive=False)
+    for option in (
+        click.option("--no-color", "--no-colour", "no_color", is_flag=True, help="No colours."),
+        click.option("--state-verbose", "--state_verbose", type=bool, help="False: leave out states with no changes."),
+        click.option("--state-output", "--state_output", type=state_outputs, help="How much of each state is shown."),
+        click.option("--out-file-append", "--output-file-append", "out_append", is_flag=True, help="Write to its end."),
+        click.option("--out-file", "--output-file", "out_file", type=file, help="A file that gets what is printed."),
+    ):
+        function = option(function)
+    return function
+
+
+def states_of(given: Mapping[str, Any]) -> OutputOptions | None:
+    """How much of runs of states is shown; None where nothing was asked."""
+    output_asked, verbose = given["state_output"], given["state_verbose"]
+    if output_asked is None and verbose is None:
+        return None
+    return OutputOptions(state_output=output_asked or "full", verbose=verbose is not False)
+
+
+@contextlib.contextmanager
+def written(given: Mapping[str, Any]) -> Iterator[None]:
+    """What is printed goes where the options say."""
+    if given["no_color"]:
+        os.environ["NO_COLOR"] = "1"
+    if given["out_file"] is None:
+        yield
+        return
+    with given["out_file"].open("a" if given["out_append"] else "w") as file, contextlib.redirect_stdout(file):
+        yield

@@ -46,6 +46,8 @@ class _Batch:
     changed: asyncio.Event = field(default_factory=asyncio.Event)
     followers: set[asyncio.Task[None]] = field(default_factory=set)
     failed: bool = False
+    stopped: bool = False
+    """By somebody."""
     ended: bool = False
 
 
@@ -63,6 +65,8 @@ class Batches:
     most: int
     on_refusal: CountRefusal
     _tasks: set[asyncio.Task[None]] = field(default_factory=set)
+    _going: dict[str, _Batch] = field(default_factory=dict)
+    """By the ids of their jobs."""
 
     async def call(self, minions: Sequence[str], question: CallQuestion, user: str) -> AsyncIterator[CallItem]:
         """That it has begun, and its returns as they come, for `question.timeout` seconds after each.
@@ -96,6 +100,11 @@ class Batches:
             async for item in _followed(batch, question.timeout):
                 yield item
 
+    def stop(self, jid: str) -> None:
+        """Ask nobody more for this job, where it is a batch that goes on."""
+        if (batch := self._going.get(jid)) is not None:
+            batch.failed = batch.stopped = True
+
     async def close(self) -> None:
         """The controller ends: nobody more is asked."""
         tasks = list(self._tasks)
@@ -105,6 +114,7 @@ class Batches:
 
     async def _run(self, batch: _Batch, jid: str, size: int) -> None:
         free = size
+        self._going[jid] = batch
         batch.told.new()
         try:
             while batch.active or (batch.waiting and not batch.failed):
@@ -127,7 +137,7 @@ class Batches:
                 else:
                     free += 1
             if batch.waiting:
-                batch.told.halted("failhard")
+                batch.told.halted("stop" if batch.stopped else "failhard")
             batch.told.complete()
         except Exception:
             log.exception("batch ended", jid=jid, left=len(batch.waiting))
@@ -136,6 +146,7 @@ class Batches:
                 follower.cancel()
             batch.told.halted("stop")
             batch.ended = True
+            del self._going[jid]
             batch.changed.set()
 
     def _begin(self, batch: _Batch, group: Sequence[str], jid: str) -> None:

@@ -20,7 +20,7 @@ from controller.schema.keys import (
     NextController,
     RotatedKey,
 )
-from controller.schema.minions import CompileView, EngineStatus, MinionStatus, ReturnerStatus
+from controller.schema.minions import CompileView, EngineStatus, MinionPresence, MinionStatus, ReturnerStatus
 from controller.schema.orchestrations import OrchestrationDetail, OrchestrationView
 from controller.schema.plans import MinionDiff
 from controller.schema.preview_stream import PreviewItem
@@ -44,6 +44,9 @@ class ControllerApi(Protocol):
 
     def status(self, target: TargetExpression | None) -> Sequence[MinionStatus]:
         """All minions that the target names (None: all), sorted by id."""
+
+    async def presence(self, target: TargetExpression | None) -> Sequence[MinionPresence]:
+        """The accepted minions that the target names (None: all), sorted by id: who is connected."""
 
     def select(self, target: TargetExpression) -> Sequence[str]:
         """Ids of the accepted minions that a target names."""

@@ -62,6 +62,21 @@ class MinionStatus(ApiStruct, frozen=True, kw_only=True):
     """What is wrong with the minion's own configuration, with its place: beacons that cannot run."""
 
 
+class MinionPresence(ApiStruct, frozen=True, kw_only=True):
+    """Whether a minion is there."""
+
+    minion: str
+    connected: bool
+    last_seen: float | None = None
+    """When it said something last; None: it has never connected."""
+    os: str = ""
+    os_release: str = ""
+    address: str = ""
+    """The first of its IPv4 addresses that is not of the loopback interface, as it says."""
+    problems: tuple[str, ...] = ()
+    """What is wrong with its own configuration."""
+
+
 class VolatileRead(ApiStruct, frozen=True, kw_only=True):
     """Something that a compile stands on besides trees and grains: its answer may be another by now."""
 

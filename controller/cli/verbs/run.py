@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +14,14 @@ from controller.cli import options, output
 from controller.cli.client import Client
 from controller.cli.failure import FAILED, INTERRUPTED, OK
 from controller.cli.progress import progress_line
-from controller.cli.run_output import JobOutput
+from controller.cli.run_output import JobOutput, output_options, states_of, told, written
+from controller.schema.jobs import JobKill, JobQuery
 from controller.schema.minions import StatusView
 from controller.schema.requests import CallQuestion
-from controller.schema.runs import CallProgress, CallStarted
+from controller.schema.runs import CallProgress, CallReturn, CallStarted
 from controller.schema.targets import TargetExpression
 from minion.call.arguments import BadArgument, parse
+from minion.call.options import OUTPUTTERS
 
 
 @click.command("run")
@@ -51,7 +55,8 @@ from minion.call.arguments import BadArgument, parse
 @click.option("--return", "returners", multiple=True, metavar="NAMES", help="Returners that get the values as well.")
 @click.option("--return_config", "--return-config", default="", help="The profile of their options.")
 @click.option("--return_kwargs", "--return-kwargs", default="", metavar="YAML", help="Options of theirs, as a mapping.")
-@click.option("--out", "--output", type=click.Choice(options.FORMATS), default="nested", show_default=True)
+@click.option("--out", "--output", type=click.Choice(OUTPUTTERS), default="nested", show_default=True)
+@output_options
 @click.option("--hide-timeout", is_flag=True, help="Leave out minions that do not answer.")
 @options.config_dir
 def run_command(
@@ -68,7 +73,7 @@ def run_command(
     """Run FUNCTION on the minions that TARGET (a glob) matches.
 
     ARGUMENTS are YAML values and KEY=VALUE pairs, as Salt has them; put `--` before ones that begin with a dash.
-    The job goes on when you stop waiting: Ctrl-C leaves it alone.
+    The job goes on when you stop waiting: Ctrl-C leaves it alone, and at a terminal asks.
     """
     if by_range:
         raise click.UsageError("-R needs a range server, which is not built; name the minions with -L")
@@ -77,23 +82,26 @@ def run_command(
         return _preview(asked, out, config_dir)
     if not function:
         raise click.UsageError("Missing argument 'FUNCTION'.")
-    question = _question(asked, function, arguments, given)
+    questions = [_question(asked, *each, given) for each in _functions(function, arguments)]
     shown = JobOutput(
         form=out,
         jid=given["verbose"] or given["show_jid"],
         static=given["static"],
         hide_timeout=given["hide_timeout"] and not given["verbose"],
         summary=given["summary"],
+        states=states_of(given),
     )
-    with Client(config_dir) as client:
-        question = _with_safe_batch(client, question, given)
+    if given["detached"] and len(questions) > 1:
+        raise click.UsageError("--async takes one function: several are a job each, one after the other")
+    with Client(config_dir) as client, written(given):
+        questions = [_with_safe_batch(client, question, given) for question in questions]
         if given["detached"]:
-            return _begin(client, question, out)
+            return _begin(client, questions[0], out)
         try:
-            _wait(client, question, shown, progress=given["progress"])
+            _wait_for_all(client, questions, shown, progress=given["progress"])
         except KeyboardInterrupt:
-            return _left(shown)
-    shown.end()
+            return _left(shown, config_dir)
+        shown.end()
     if any(item.answered and not item.ok for item in shown.returns):
         output.remark("ERROR: Minions returned with non-zero exit code")
     return OK if shown.returns and all(item.ok for item in shown.returns) else FAILED
@@ -179,9 +187,59 @@ def _wait(client: Client, question: CallQuestion, shown: JobOutput, *, progress:
                     shown.returned(item)
 
 
-def _left(shown: JobOutput) -> int:
-    """Ctrl-C: nobody waits any more, and the job goes on."""
-    if shown.begun is not None:
-        jid = shown.begun.jid
-        output.remark(f"job {jid} goes on: saltern runner jobs.lookup_jid {jid}")
+def _wait_for_all(client: Client, questions: Sequence[CallQuestion], shown: JobOutput, *, progress: bool) -> None:
+    """One function, or several in turn: then the values of a minion are a mapping by function."""
+    if len(questions) == 1:
+        _wait(client, questions[0], shown, progress=progress)
+        return
+    found: dict[str, dict[str, CallReturn]] = {}
+    for question in questions:
+        one = JobOutput(form="quiet")
+        try:
+            _wait(client, question, one, progress=progress)
+        finally:
+            if one.begun is not None:
+                shown.started(one.begun)
+        for item in one.returns:
+            found.setdefault(item.minion, {})[question.fun] = item
+    for minion, items in found.items():
+        values = {fun: told(item) for fun, item in items.items()}
+        ok, answered = (all(getattr(item, name) for item in items.values()) for name in ("ok", "answered"))
+        shown.returned(CallReturn(minion=minion, ok=ok, answered=answered, value=values))
+
+
+def _functions(function: str, arguments: Sequence[str]) -> list[tuple[str, tuple[str, ...]]]:
+    """One function with its arguments, or several with commas: their arguments stand between words that are commas."""
+    if "," not in function:
+        return [(function, tuple(arguments))]
+    groups: list[list[str]] = [[]]
+    for word in arguments:
+        if word == ",":
+            groups.append([])
+        else:
+            groups[-1].append(word)
+    functions = [name.strip() for name in function.split(",")]
+    if "" in functions or len(groups) > len(functions):
+        raise click.UsageError("write several functions as `a.b,c.d ARGUMENTS-OF-A , ARGUMENTS-OF-C`")
+    groups += [[] for _ in range(len(functions) - len(groups))]
+    return [(name, tuple(words)) for name, words in zip(functions, groups, strict=True)]
+
+
+def _left(shown: JobOutput, config_dir: Path) -> int:
+    """Ctrl-C: nobody waits any more. The job goes on, unless somebody at a terminal says otherwise."""
+    if shown.begun is None:
+        return INTERRUPTED
+    jid = shown.begun.jid
+    if sys.stdin.isatty() and sys.stderr.isatty():
+        choice = click.Choice(["detach", "cancel"])
+        with contextlib.suppress(click.Abort):
+            if (
+                click.prompt(f"\njob {jid}: leave it alone, or end it?", type=choice, default="detach", err=True)
+                == "cancel"
+            ):
+                with Client(config_dir) as client:
+                    killed = client.post("/jobs/kill", JobQuery(jid=jid), tuple[JobKill, ...])
+                output.remark(f"asked {output.counted(sum(one.asked for one in killed), 'minion')} to end job {jid}")
+                return INTERRUPTED
+    output.remark(f"job {jid} goes on; saltern jobs show {jid} says how it stands, saltern jobs kill {jid} ends it")
     return INTERRUPTED
