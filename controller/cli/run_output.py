@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 import click
 
 from controller.cli import output
+from controller.cli.failure import Failure
 from controller.schema.runs import CallReturn, CallStarted
 from minion.call.options import STATE_OUTPUTS
 from minion.call.outputters.render import render
@@ -169,5 +170,9 @@ def written(given: Mapping[str, Any]) -> Iterator[None]:
     if given["out_file"] is None:
         yield
         return
-    with given["out_file"].open("a" if given["out_append"] else "w") as file, contextlib.redirect_stdout(file):
+    try:
+        file = given["out_file"].open("a" if given["out_append"] else "w")
+    except OSError as error:
+        raise Failure(f"cannot write to {given['out_file']}: {error.strerror}") from None
+    with file, contextlib.redirect_stdout(file):
         yield

@@ -52,6 +52,7 @@ from minion.call.options import OUTPUTTERS
 @click.option("--show-jid", is_flag=True, help="Show the id of the job.")
 @click.option("--summary", is_flag=True, help="Show how many returned, and who did not.")
 @click.option("-p", "--progress", is_flag=True, help="Show how far minions are, also where this is no terminal.")
+@click.option("--args-separator", "separator", default=",", help="Between the arguments of several functions.")
 @click.option("--return", "returners", multiple=True, metavar="NAMES", help="Returners that get the values as well.")
 @click.option("--return_config", "--return-config", default="", help="The profile of their options.")
 @click.option("--return_kwargs", "--return-kwargs", default="", metavar="YAML", help="Options of theirs, as a mapping.")
@@ -73,6 +74,7 @@ def run_command(
     """Run FUNCTION on the minions that TARGET (a glob) matches.
 
     ARGUMENTS are YAML values and KEY=VALUE pairs, as Salt has them; put `--` before ones that begin with a dash.
+    Several functions have commas between them, and their arguments a `,`: a.b,c.d ARGUMENTS , ARGUMENTS.
     The job goes on when you stop waiting: Ctrl-C leaves it alone, and at a terminal asks.
     """
     if by_range:
@@ -82,7 +84,7 @@ def run_command(
         return _preview(asked, out, config_dir)
     if not function:
         raise click.UsageError("Missing argument 'FUNCTION'.")
-    questions = [_question(asked, *each, given) for each in _functions(function, arguments)]
+    questions = [_question(asked, *each, given) for each in _functions(function, arguments, given["separator"])]
     shown = JobOutput(
         form=out,
         jid=given["verbose"] or given["show_jid"],
@@ -192,7 +194,7 @@ def _wait_for_all(client: Client, questions: Sequence[CallQuestion], shown: JobO
     if len(questions) == 1:
         _wait(client, questions[0], shown, progress=progress)
         return
-    found: dict[str, dict[str, CallReturn]] = {}
+    found: dict[str, list[tuple[str, CallReturn]]] = {}
     for question in questions:
         one = JobOutput(form="quiet")
         try:
@@ -201,28 +203,44 @@ def _wait_for_all(client: Client, questions: Sequence[CallQuestion], shown: JobO
             if one.begun is not None:
                 shown.started(one.begun)
         for item in one.returns:
-            found.setdefault(item.minion, {})[question.fun] = item
+            found.setdefault(item.minion, []).append((question.fun, item))
     for minion, items in found.items():
-        values = {fun: told(item) for fun, item in items.items()}
-        ok, answered = (all(getattr(item, name) for item in items.values()) for name in ("ok", "answered"))
-        shown.returned(CallReturn(minion=minion, ok=ok, answered=answered, value=values))
+        shown.returned(
+            CallReturn(
+                minion=minion,
+                ok=all(item.ok for _, item in items),
+                answered=all(item.answered for _, item in items),
+                value={fun: told(item) for fun, item in items},
+            )
+        )
 
 
-def _functions(function: str, arguments: Sequence[str]) -> list[tuple[str, tuple[str, ...]]]:
-    """One function with its arguments, or several with commas: their arguments stand between words that are commas."""
+def _functions(function: str, words: Sequence[str], separator: str) -> list[tuple[str, tuple[str, ...]]]:
+    """One function with its arguments, or several with commas, each with its own.
+
+    Their arguments stand between words that are the separator, or between separators inside of words where there are
+    not as many of the former. Source: salt.utils.parsers.SaltCMDOptionParser._mixin_after_parsed.
+    """
     if "," not in function:
-        return [(function, tuple(arguments))]
-    groups: list[list[str]] = [[]]
-    for word in arguments:
-        if word == ",":
-            groups.append([])
-        else:
-            groups[-1].append(word)
+        return [(function, tuple(words))]
     functions = [name.strip() for name in function.split(",")]
-    if "" in functions or len(groups) > len(functions):
-        raise click.UsageError("write several functions as `a.b,c.d ARGUMENTS-OF-A , ARGUMENTS-OF-C`")
-    groups += [[] for _ in range(len(functions) - len(groups))]
-    return [(name, tuple(words)) for name, words in zip(functions, groups, strict=True)]
+    standing = list(words).count(separator) == len(functions) - 1
+    groups: list[list[str]] = [[]]
+    for word in words:
+        parts = ([word] if word != separator else ["", ""]) if standing else word.split(separator)
+        for place, part in enumerate(parts):
+            if place:
+                groups.append([])
+            if part or len(parts) == 1:
+                groups[-1].append(part)
+    if not words:
+        groups = [[] for _ in functions]
+    if "" in functions or len(groups) != len(functions):
+        raise click.UsageError(
+            f"{len(functions)} functions with arguments for {len(groups)}: write"
+            f" `a.b,c.d ARGUMENTS-OF-A {separator} ARGUMENTS-OF-C`"
+        )
+    return [(name, tuple(group)) for name, group in zip(functions, groups, strict=True)]
 
 
 def _left(shown: JobOutput, config_dir: Path) -> int:
