@@ -24,6 +24,7 @@ _ENDED: Mapping[str, JobOutcome] = {
     "error": "failed",
     "unreachable": "unreachable",
     "superseded": "cancelled",
+    "lost": "timed out",
 }
 
 

@@ -162,7 +162,7 @@ class RunResults:
                 seconds=result.seconds,
                 changes=changed,
                 failed=failed,
-                summary=run_summary(result.states, result.error),
+                summary=run_summary(result.states, result.error or _not_compiled(result)),
                 keys=self.redactor.keys(run.minion, run.keys),
                 result={
                     "states": result.states,
@@ -217,6 +217,13 @@ def call_data(run: RunRecord, result: RunResult) -> dict[str, Any]:
     if run.kind != "call":
         return data
     return data if len(msgspec.msgpack.encode(value)) > MOST_RETURN else {**data, "return": value}
+
+
+def _not_compiled(result: RunResult) -> str:
+    """Why states did not compile: the value is a list of errors then."""
+    if result.ending != "compile error" or not isinstance(result.value, list):
+        return ""
+    return "\n".join(map(str, result.value))
 
 
 def _schedule_data(run: RunRecord, result: RunResult) -> dict[str, Any]:

@@ -34,3 +34,8 @@ def failure_of(value: Any, retcode: int) -> str:
         key = next((key for key in ("result", "success") if not value.get(key, True)), "")
         return f"the function returned {key}: {value[key]}" if key else ""
     return ""
+
+
+def has_changed(value: Any) -> bool:
+    """Whether what a function returned is a run of states that changed something; a test run changes nothing."""
+    return is_running(value) and any(entry.get("changes") and entry.get("result") for entry in value.values())

@@ -17,7 +17,8 @@ from contextlib import ExitStack
 import msgspec
 
 from highstate.types import state_title
-from minion.execution.errors import CallFailed
+from minion.execution.errors import CallFailed, OthersRun
+from minion.execution.success import has_changed
 from minion.machine.file_locks import take_lock
 from minion.processes import AgentGone, AgentPipe
 from minion.spool.desired_state import read_document
@@ -67,6 +68,8 @@ def _do(job: WorkerRequest, request: Run | Preview | Call, pipe: AgentPipe) -> N
     except Exception as error:
         log.exception("event=run_failed run_id=%s", request.run_id)
         result = error_result(request, f"{type(error).__name__}: {error}", started=started)
+    if stop.requested() and result.outcome in ("failed", "error"):
+        result = msgspec.structs.replace(result, ending="cancelled")  # the agent knows better where it was a limit
     seconds = round(time.time() - started, 6)
     result = fitting(msgspec.structs.replace(result, started=started, seconds=seconds))
     options = job.settings.options.returners
@@ -87,6 +90,8 @@ def _call(job: WorkerRequest, request: Call, pipe: AgentPipe, stop: Stop) -> tup
     journal.attempt()
     try:
         end = call_function(job, request, ControllerClient(pipe), stop, journal)
+    except OthersRun as error:
+        return error_result(request, str(error), ending="refused"), 1
     except CallFailed as error:
         return error_result(request, ENDED if _ended(stop) else str(error)), 1
     if request.digest and stop.suspended():
@@ -98,7 +103,7 @@ def _call(job: WorkerRequest, request: Call, pipe: AgentPipe, stop: Stop) -> tup
         kind="call",
         generation=0,
         digest="",
-        outcome="failed" if end.failure else "ok",
+        outcome="failed" if end.failure else "changed" if has_changed(end.value) else "ok",
         error=end.failure,
         value=end.value,
         schedule=request.schedule,

@@ -22,6 +22,7 @@ def run(minion="web1", run_id="1", **given):
         ({}, "", False, "unreachable"),
         ({"state": "started"}, "", False, "unreachable"),
         ({"state": "finished", "finished": 2.0, "outcome": "superseded"}, "", True, "cancelled"),
+        ({"state": "finished", "finished": 2.0, "outcome": "lost"}, "", True, "timed out"),
         ({"state": "finished", "finished": 2.0, "outcome": "ok"}, "", False, "ok"),
         ({"state": "finished", "finished": 2.0, "outcome": "pending"}, "", True, "ok"),
         ({"state": "finished", "finished": 2.0, "outcome": "changed"}, "", True, "changed"),

@@ -144,6 +144,7 @@ def test_states_of_a_call_wait_for_a_run(controller, online, desired_state, tmp_
     call(controller, "c0", "state.apply")
     assert controller.result("c0").error.startswith('The function "state.apply" is running as PID ')
     assert controller.result("c0").error.endswith("with jid r1")
+    assert controller.result("c0").ending == "refused"
     call(controller, "c1", "state.apply", queue=True)
     call(controller, "c2", "pillar.get", "a:b")
     assert controller.result("c2").value == 1

@@ -1,0 +1,114 @@
+"""A job ends for each of its minions in exactly one of eight outcomes, and says why: real controller, real agents."""
+
+import json
+from typing import get_args
+
+import httpx
+import pytest
+
+from controller.schema.jobs import JobOutcome
+
+STATES = """\
+{% if grains.role == 'broken' %}
+{{ nothing.there }}
+{% endif %}
+one:
+  test.{{ {'same': 'nop', 'other': 'succeed_with_changes', 'bad': 'fail_without_changes'}[grains.role] }}: []
+"""
+ROLES = ("same", "other", "bad", "broken", "away")
+
+
+@pytest.fixture
+def rig(make_rig):
+    rig = make_rig(minions={role: {"role": role} for role in ROLES})
+    (rig.work / "states/outcome.sls").write_text(STATES)
+    (rig.work / "states/slow.sls").write_text("slow:\n  cmd.run:\n    - name: sleep 600\n")
+    rig.wait_applied(rig.push("outcomes"))
+    return rig
+
+
+def asked(rig, *words):
+    """The job of a call that fails."""
+    rig.saltern("run", *words, check=False)
+    return last(rig)
+
+
+def last(rig):
+    return json.loads(rig.saltern("jobs", "last", "--out", "json", check=False).stdout)
+
+
+def shown(rig, jid):
+    return json.loads(rig.saltern("jobs", "show", jid, "--out", "json", check=False).stdout)
+
+
+def outcomes(job):
+    return {one["minion"]: one["outcome"] for one in job["minions"]}
+
+
+def returns_of(rig, jid, minion):
+    """The events of its return: one, however often the result came."""
+    transport = httpx.HTTPTransport(uds=str(rig.socket))
+    with httpx.Client(transport=transport, base_url="http://controller", timeout=30) as client:
+        query = {"tag": f"salt/job/{jid}/ret/{minion}", "since": "3600", "follow": "false"}
+        lines = client.get("/events", params=query).text.splitlines()
+    return [event for event in map(json.loads, lines) if "data" in event]
+
+
+def begun(rig, minion, *words):
+    """The id of a job that goes on, on a minion."""
+    jid = json.loads(rig.saltern("run", minion, *words, "--async", "--out", "json").stdout)["jid"]
+    rig.wait("the job to begin", lambda: shown(rig, jid)["minions"][0]["state"] == "started")
+    return jid
+
+
+def test_each_of_the_eight_outcomes(rig):
+    rig.stop("away")
+    rig.wait("it to be gone", lambda: not rig.status()["away"]["connected"])
+    together = asked(rig, "*", "state.apply", "outcome")
+    assert outcomes(together) == {
+        "same": "ok",
+        "other": "changed",
+        "bad": "failed",
+        "broken": "compile error",
+        "away": "unreachable",
+    }
+    assert together["job"]["outcomes"] == dict.fromkeys(outcomes(together).values(), 1)
+    assert together["job"]["finished"] is not None
+    why = {one["minion"]: one["summary"] for one in together["minions"]}
+    assert why["away"] == "was not connected: never asked"
+    assert "nothing" in why["broken"]
+
+    late = asked(rig, "same", "--limit", "0.5", "cmd.run", "sleep 600")
+    assert outcomes(late) == {"same": "timed out"}
+    assert late["minions"][0]["summary"] == "timed out after 0.5 s"
+
+    slow = begun(rig, "same", "state.apply", "slow")
+    second = asked(rig, "same", "state.apply", "outcome")
+    assert outcomes(second) == {"same": "refused"}
+    assert second["minions"][0]["summary"].startswith('The function "state.apply" is running as PID ')
+    rig.saltern("jobs", "kill", slow)
+    rig.wait("the end", lambda: outcomes(shown(rig, slow)) == {"same": "cancelled"})
+    assert shown(rig, slow)["minions"][0]["summary"] == "the run was ended by saltutil.kill_job"
+
+    seen = [*outcomes(together).values(), "timed out", "refused", "cancelled"]
+    assert sorted(seen) == sorted(get_args(JobOutcome))
+
+
+def test_a_job_that_is_asked_to_end_is_cancelled(rig):
+    jid = begun(rig, "same", "cmd.run", "sleep 600")
+    assert "sent to job" in rig.saltern("run", "same", "saltutil.term_job", jid).stdout
+    rig.wait("its end", lambda: outcomes(shown(rig, jid)) == {"same": "cancelled"})
+    assert "ended by SIGTERM" in shown(rig, jid)["minions"][0]["summary"]
+
+
+def test_a_minion_that_comes_back_takes_the_place_of_unreachable(rig):
+    jid = begun(rig, "same", "cmd.run", f"while [ ! -e {rig.directory}/go ]; do sleep 0.1; done; echo done")
+    rig.kill("same", children=False)
+    rig.wait("it to be gone", lambda: not rig.status()["same"]["connected"])
+    assert outcomes(shown(rig, jid)) == {"same": "unreachable"}
+    assert shown(rig, jid)["minions"][0]["summary"] == "has not returned, and is not connected now"
+    (rig.directory / "go").touch()
+    rig.start_minion("same")
+    rig.wait("the result", lambda: outcomes(shown(rig, jid)) == {"same": "ok"})
+    (returned,) = returns_of(rig, jid, "same")
+    assert returned["data"]["return"] == "done"
