@@ -40,10 +40,12 @@ from minion.agent.runs import RunJobs, RunPorts
 from minion.agent.schedule import ScheduleTimer
 from minion.agent.session import AgentSession, SessionPorts
 from minion.agent.settings_reader import settings_from_child
+from minion.agent.workers import Workers
 from minion.beacons.frames import ToAgent
 from minion.config.files import UNUSABLE, BadMinionSettings
 from minion.config.settings import MinionSettings
 from minion.log import log_to_stderr
+from minion.processes import Child
 from minion.spool.desired_state import DesiredState
 from minion.spool.minion_events import MinionEventsOutbox
 from minion.spool.schedule import UNREPORTED
@@ -144,6 +146,7 @@ class Agent:
         self._tasks = tasks = ChildTasks(
             settings=settings, umask=umask, document=self._desired.path, grains=lambda: self._grains.grains
         )
+        self._workers = Workers(tasks.worker, lambda: self._grains.grains)
         self._triggers = TriggerFile(cachedir)
         self._files = FileRelay(connection.send)
         self._call_questions = CallQuestions(cachedir, self._files.ask)
@@ -153,8 +156,8 @@ class Agent:
             self._desired,
             RunPorts(
                 send=self._send_from_jobs,
-                fork=tasks.worker,
-                ended=self._files.forget,
+                start=self._workers.start,
+                ended=self._worker_ended,
                 answered=self._returners.answered,
                 returned=self._returners.returned,
             ),
@@ -206,6 +209,7 @@ class Agent:
             while not self._stopping:
                 self._turn(wakeup)
         self._jobs.suspend()
+        self._workers.stop()
         self._beacons.stop()
         self._returners.stop()
         self._connection.send(Bye())
@@ -239,6 +243,7 @@ class Agent:
             self._files.next_deadline(),
             self._facts.next_deadline(),
             self._jobs.next_deadline(),
+            self._workers.due_at,
             self._grains_due,
             self._mine.due_at,
             self._beacons.due_at,
@@ -272,6 +277,7 @@ class Agent:
         self._look_at_beacons(now)
         self._send_resync(now)
         self._send_results(now)
+        self._workers.tick(now)
 
     def _handle(self, event: ToMinion | ConnectionEvent, now: float) -> None:
         match event:
@@ -375,6 +381,10 @@ class Agent:
         self._jobs.document_changed()
         if self._desired.modules != modules:  # without a run, grains of a changed `_grains` would wait for the next
             self._jobs.accept(Call(run_id=f"{UNREPORTED}sync-{message.generation}", fun="saltutil.sync_all"))
+
+    def _worker_ended(self, child: Child) -> None:
+        self._files.forget(child)
+        self._workers.ended()
 
     def _send_from_jobs(self, message: ToController) -> bool:
         """Send it; a document that could not be kept a moment ago is asked for again after a while."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import gc
 import importlib
+import os
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,11 +19,12 @@ import msgspec
 
 from extmods.fact_answers import answer
 from minion.agent.fact_queries import Answer
+from minion.agent.workers import Worker
 from minion.config.salt_opts import salt_opts
 from minion.config.settings import MinionSettings, keep_id, load_settings
 from minion.execution.context import Context
 from minion.execution.loader import Modules
-from minion.processes import AgentPipe, Child, fork
+from minion.processes import AgentPipe, Child, fork, named
 from minion.spool.desired_state import read_document
 from minion.spool.journal import RunFolder
 from minion.worker.progress import ProgressSlot
@@ -31,6 +33,9 @@ from minion.worker.worker import work
 
 PRELOADED = ("minion.execution.tree_modules", "minion.modules.state.module", "minion.states.file.state")
 """Modules that most runs import, beyond the imports of this module."""
+
+SPARE = "saltern-spare"
+"""Name of the process of a worker that waits for a run."""
 
 RENDERING = ("highstate.render.pipeline", "highstate.render.context", "highstate.memo.tracked")
 """What templates of managed files need: 75 ms of each run that has one, and 4.5 MiB where it is kept."""
@@ -61,10 +66,24 @@ class ChildTasks:
         """A child that does a task."""
         return fork(task, umask=self.umask)
 
-    def worker(self, folder: RunFolder, progress: ProgressSlot) -> Child:
-        """A child that does what is requested in a folder."""
-        request = WorkerRequest(folder=folder, settings=self.settings, grains=self.grains(), on_start=progress.write)
-        return self.fork(lambda pipe: work(request, pipe))
+    def worker(self, ahead: bool) -> Worker:
+        """A child that does what is requested in the folder whose path it is sent. `ahead`: it has time before."""
+        progress, grains = ProgressSlot(), self.grains()
+
+        def wait_and_work(pipe: AgentPipe) -> None:
+            folder = RunFolder(Path(os.fsdecode(self._waited_for(pipe, grains) if ahead else pipe.receive())))
+            on_start = progress.write
+            work(WorkerRequest(folder=folder, settings=self.settings, grains=grains, on_start=on_start), pipe)
+
+        return Worker(self.fork(wait_and_work), progress)
+
+    def _waited_for(self, pipe: AgentPipe, grains: Mapping[str, Any]) -> bytes:
+        """What a worker is sent that was forked ahead. No module of the tree or of the machine is loaded before."""
+        context = Context(minion_id=self.settings.id, opts=salt_opts(self.settings), make_grains=lambda: grains)
+        Modules(context).call("test.ping")  # so that it has pages of its own for what a call touches
+        context.user_modules.dunders()
+        with named(SPARE):
+            return pipe.receive()
 
     def fact_answer(self) -> Answer:
         """What answers fact queries."""

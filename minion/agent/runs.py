@@ -25,6 +25,7 @@ import msgspec
 
 from minion.agent.changed_paths import changed_paths, runs_states
 from minion.agent.drift_watch import WATCHED
+from minion.agent.workers import Worker
 from minion.machine.file_locks import lock_holder
 from minion.processes import Child, installs_packages, kill_tree
 from minion.spool.desired_state import DesiredState, packed_document
@@ -32,7 +33,7 @@ from minion.spool.journal import Request, RunFolder, RunFolders, error_result
 from minion.spool.outbox import Outbox
 from minion.spool.run_events import RunEventsOutbox
 from minion.spool.schedule import UNREPORTED
-from minion.worker.progress import ProgressReporter, ProgressSlot
+from minion.worker.progress import ProgressReporter
 from minion.worker.request import WAKE
 from wire.errors import PatchMismatch
 from wire.messages import Call, Ending, Preview, ResyncRequired, Run, RunEventsAck, RunResult, RunStarted, ToController
@@ -93,7 +94,7 @@ class RunPorts:
     """What runs need of the agent."""
 
     send: Callable[[ToController], bool]
-    fork: Callable[[RunFolder, ProgressSlot], Child]
+    start: Callable[[RunFolder], Worker]
     ended: Callable[[Child], None]
     answered: Callable[[Request, RunResult], None] = lambda request, result: None
     """A request ends with a result that no worker made; before the result is kept."""
@@ -295,8 +296,7 @@ class RunJobs:
     def _start(self, job: RunJob, now: float) -> None:
         job.workers += 1
         try:
-            slot = ProgressSlot()
-            job.child = self._ports.fork(job.folder, slot)
+            job.child, slot = self._ports.start(job.folder)
         except OSError as error:
             log.error("event=cannot_fork run_id=%s error=%s", job.request.run_id, error)
             return

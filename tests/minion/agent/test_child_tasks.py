@@ -17,7 +17,6 @@ from minion.config.settings import load_settings
 from minion.modules.mine import FILE as MINE
 from minion.spool.desired_state import FILE_NAME, DesiredState
 from minion.spool.journal import RunFolders
-from minion.worker.progress import ProgressSlot
 from wire import patch
 from wire.messages import Call, DesiredUpdate, FactAnswer, FactQuery, Run
 
@@ -85,17 +84,21 @@ def test_a_worker_does_the_run_of_its_folder(tasks, settings, desired_state, tmp
     held.accept(DesiredUpdate(generation=1, base="", digest=patch.digest(document), patch=patch.diff(None, document)))
     request = Run(run_id="r1", kind="apply", generation=1, digest=held.digest)
     folder = RunFolders(settings.cachedir).create(request, settings.cachedir / FILE_NAME)
-    slot = ProgressSlot()
-    assert ended(tasks.worker(folder, slot))[1] == 0
+    worker = tasks.worker(ahead=False)
+    worker.child.send(os.fsencode(folder.path))
+    assert ended(worker.child)[1] == 0
     assert folder.result().outcome == "changed"
     assert (tmp_path / "made").read_text() == "x\n"
-    reached = slot.read()
+    reached = worker.progress.read()
     assert (reached.done, reached.total) == (0, 1)
 
 
-def test_a_worker_does_a_call(tasks, settings):
+@pytest.mark.parametrize("ahead", [False, True])
+def test_a_worker_does_a_call(tasks, settings, ahead):
     folder = RunFolders(settings.cachedir).create(Call(run_id="c1", fun="grains.get", args=("os",)))
-    assert ended(tasks.worker(folder, ProgressSlot()))[1] == 0
+    worker = tasks.worker(ahead)
+    worker.child.send(os.fsencode(folder.path))
+    assert ended(worker.child)[1] == 0
     assert (folder.result().outcome, folder.result().value) == ("ok", "X")
 
 

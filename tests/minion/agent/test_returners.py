@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from minion.agent.child_tasks import SPARE
 from minion.processes import kill_tree
 from minion.spool.returns import spool_file
 from wire.messages import Call, Hello, KeepAlive, RunResult
@@ -182,7 +183,16 @@ def test_no_process_stays_for_a_returner_that_is_away(controller, agents, mine, 
 
 
 def children(agent):
-    return [path.name for path in Path("/proc").glob("[0-9]*") if parent(path) == agent.process.pid]
+    """But for the worker that waits for the next run."""
+    found = [path for path in Path("/proc").glob("[0-9]*") if parent(path) == agent.process.pid]
+    return [path.name for path in found if name(path) != SPARE]
+
+
+def name(path):
+    try:
+        return (path / "comm").read_text().strip()
+    except OSError:
+        return ""
 
 
 def parent(path):
