@@ -24,6 +24,10 @@ ROTATE_KEY = "rotate-key"
 """Says in `Hello.takes` that the minion knows `RotateKey`."""
 RETURNERS_OF_CALL = "returners-of-call"
 """Says in `Hello.takes` that the minion gives what a `Call` returns to its `returners`; an older one would not."""
+CHECKS_CALLS = "checks-calls"
+"""Says in `Hello.takes` that the minion knows `CheckCalls`."""
+MOST_CHECKED = 1000
+"""Calls in one `CheckCalls`."""
 MOST_METADATA = 16 * 1024
 """Bytes of the metadata of a job of the minion's schedule."""
 
@@ -83,7 +87,7 @@ class Hello(_Message, tag="hello", frozen=True, kw_only=True):
     protocol: int = PROTOCOL
     takes: Annotated[tuple[Name, ...], Meta(max_length=100)] = ()
     """What it understands beside what all minions of its protocol do: `STATES_OF_CALL`, `RETURNERS_OF_CALL`,
-    `ROTATE_KEY`."""
+    `ROTATE_KEY`, `CHECKS_CALLS`."""
 
 
 class Grains(_Message, tag="grains", frozen=True, kw_only=True):
@@ -411,6 +415,15 @@ class Call(_Message, tag="call", frozen=True, kw_only=True):
     """Of that job."""
 
 
+class CheckCalls(_Message, tag="check-calls", frozen=True, kw_only=True):
+    """Asks for these calls, which have no result yet. Answer for each that goes on: `RunStarted`, once it has begun;
+    for one that is over, or that never came: its `RunResult`.
+    """
+
+    run_ids: tuple[str, ...]
+    """At most `MOST_CHECKED`."""
+
+
 class FactQuery(msgspec.Struct, frozen=True, kw_only=True, order=True):
     """A call of a function that only looks."""
 
@@ -566,6 +579,7 @@ ToMinion: TypeAlias = (
     | Run
     | Preview
     | Call
+    | CheckCalls
     | FactRequest
     | ResultAck
     | RunEventsAck

@@ -84,7 +84,7 @@ class JobReports:
     def _minion(self, run: RunRecord, connected: bool, seen: float | None) -> JobMinion:
         outcome = outcome_of(run, self._ending(run), connected=connected)
         summary = run.summary
-        if outcome == UNREACHABLE:
+        if outcome == UNREACHABLE and not summary:
             asked = run.state == "finished"
             summary = "was not connected: never asked" if asked else "has not returned, and is not connected now"
         return JobMinion(

@@ -32,7 +32,10 @@ from controller.store import StoreError, StoreUnavailable
 from highstate.types import Minion
 from reactors import tags
 from wire.messages import (
+    CHECKS_CALLS,
+    MOST_CHECKED,
     Bye,
+    CheckCalls,
     FactAnswers,
     FactQuery,
     FindFile,
@@ -278,6 +281,7 @@ class MessageHandlers:
         )
         self.replies.greet(key)
         self.keys.rotations.announce(key)
+        self._check_calls(key, minion, message.takes)
         started = 0
         if before is None:
             started = self._say_started(minion, message.session)
@@ -287,6 +291,18 @@ class MessageHandlers:
             self.answers.mines.changed()
             self._grains_changed(minion, started)
         self.reconcilers.runs.wake([minion])
+
+    def _check_calls(self, key: str, minion: str, takes: Sequence[str]) -> None:
+        """Ask what became of calls without a result: what was sent before this connection may be lost."""
+        if CHECKS_CALLS not in takes:
+            return
+        sent = [
+            run.run_id
+            for run in self.context.store.runs.open(minion)
+            if run.kind == "call" and (run.digest or not run.revision)  # others wait to be compiled
+        ]
+        for at in range(0, len(sent), MOST_CHECKED):
+            self.replies.send(key, CheckCalls(run_ids=tuple(sent[at : at + MOST_CHECKED])))
 
     def _say_started(self, minion: str, session: str) -> int:
         """PublishCall that a minion has connected, in both of Salt's forms; the id of the first event."""

@@ -55,12 +55,14 @@ from wire.client import Connected, ConnectionEvent, Disconnected, HandshakeFaile
 from wire.errors import BadKey, CannotConnect, PatchMismatch
 from wire.keys import KeyPair, fingerprint
 from wire.messages import (
+    CHECKS_CALLS,
     RETURNERS_OF_CALL,
     ROTATE_KEY,
     STATES_OF_CALL,
     Blob,
     Bye,
     Call,
+    CheckCalls,
     DesiredUpdate,
     FactRequest,
     FileFound,
@@ -313,6 +315,9 @@ class Agent:
                 self._accept_desired(event)
             case Run() | Preview() | Call():
                 self._jobs.accept(event)
+            case CheckCalls(run_ids=run_ids):
+                for run_id in run_ids:
+                    self._jobs.check(run_id)
             case FactRequest():
                 self._facts.accept(event, now)
             case RunEventsAck():
@@ -526,7 +531,7 @@ class Agent:
             held=self._desired.digest,
             session=self._session_id,
             agent=f"saltern python/{sys.version_info.major}.{sys.version_info.minor}",
-            takes=(STATES_OF_CALL, RETURNERS_OF_CALL, ROTATE_KEY),
+            takes=(STATES_OF_CALL, RETURNERS_OF_CALL, ROTATE_KEY, CHECKS_CALLS),
         )
 
     def _keep_alive(self) -> KeepAlive:

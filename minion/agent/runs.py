@@ -52,6 +52,9 @@ PACKAGES_AGAIN = 1.0
 MOST_WORKERS = 20
 """Workers that a state run gets from one agent process; the worker gives up earlier where it can."""
 
+NEVER_CAME = "it never came to the minion, as one of the two was stopped or the connection broke: nothing was run"
+"""Of a call that the controller has sent, and that is not on disk here."""
+
 MOST_WAITING_FOR_DOCUMENT = 16
 """Runs that wait for their desired document; the oldest is dropped, and the controller sends it again."""
 
@@ -182,6 +185,25 @@ class RunJobs:
         self._waiting_for_document.pop(run_id, None)
         self._jobs[run_id] = RunJob(_without_document(request), folder)
         self.events.follow(run_id, folder.events)
+
+    def check(self, run_id: str) -> None:
+        """Say how a call stands that the controller has no result of. One that is not known was lost on its way."""
+        if run_id in self._jobs:
+            if self._jobs[run_id].child is not None:
+                self._ports.send(RunStarted(run_id=run_id))
+        elif run_id not in self._waiting_for_document and not self.outbox.send_again(run_id):
+            log.warning("event=call_unknown run_id=%s", run_id)
+            self._ports.send(
+                RunResult(
+                    run_id=run_id,
+                    kind="call",
+                    generation=0,
+                    digest="",
+                    outcome="error",
+                    error=NEVER_CAME,
+                    ending="unreachable",
+                )
+            )
 
     def refuse(self, run_id: str, why: str) -> None:
         """Answer a run that a newer controller asks for in a way that is not known here."""

@@ -1,6 +1,8 @@
 """A job ends for each of its minions in exactly one of eight outcomes, and says why: real controller, real agents."""
 
 import json
+import os
+import signal
 from typing import get_args
 
 import httpx
@@ -112,3 +114,15 @@ def test_a_minion_that_comes_back_takes_the_place_of_unreachable(rig):
     rig.wait("the result", lambda: outcomes(shown(rig, jid)) == {"same": "ok"})
     (returned,) = returns_of(rig, jid, "same")
     assert returned["data"]["return"] == "done"
+
+
+def test_a_call_that_was_lost_on_its_way_is_unreachable(rig):
+    agent = rig.pid("same")
+    os.kill(agent, signal.SIGSTOP)  # it is connected, and reads nothing
+    jid = json.loads(rig.saltern("run", "same", "cmd.run", "sleep 600", "--async", "--out", "json").stdout)["jid"]
+    assert outcomes(shown(rig, jid)) == {"same": None}
+    rig.kill("same", children=True)
+    rig.start_minion("same")
+    rig.wait("the word of the minion", lambda: outcomes(shown(rig, jid)) == {"same": "unreachable"})
+    assert shown(rig, jid)["minions"][0]["summary"].startswith("it never came to the minion")
+    assert len(returns_of(rig, jid, "same")) == 1

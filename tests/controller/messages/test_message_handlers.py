@@ -53,7 +53,9 @@ from minion.agent.fact_queries import MOST_QUESTIONS
 from reactors.bus import Bus
 from wire.limits import MinionLimits, StrangerLimits
 from wire.messages import (
+    CHECKS_CALLS,
     Bye,
+    CheckCalls,
     FactAnswer,
     FactAnswers,
     FactQuery,
@@ -278,6 +280,23 @@ def with_run(rig, minion="web1", run_id="1"):
     rig.store.minions.seen(minion, 1.0, grains={"id": minion})
     rig.store.desired.put([DesiredRecord(minion=minion, generation=1, revision="r1", digest=DIGEST, document=b"\x80")])
     rig.store.runs.create(RunRecord(run_id=run_id, minion=minion, kind="apply", created=1.0, digest=DIGEST))
+
+
+def test_a_minion_is_asked_for_calls_without_a_result(rig):
+    def call(run_id, **more):
+        rig.store.runs.create(RunRecord(run_id=run_id, minion="web1", kind="call", created=1.0, **more))
+
+    with_run(rig, run_id="apply")
+    call("sent")
+    call("compiled", revision="r1", digest=DIGEST)
+    call("compiles", revision="r1")
+    call("over", state="finished", outcome="ok", finished=2.0)
+    rig.store.runs.create(RunRecord(run_id="another", minion="db1", kind="call", created=1.0))
+    say(rig, Hello(id="web1", grains={}))
+    assert not any(isinstance(message, CheckCalls) for _, message in rig.server.sent), "one that does not know it"
+    say(rig, Hello(id="web1", grains={}, takes=(CHECKS_CALLS,)))
+    (asked,) = [message for _, message in rig.server.sent if isinstance(message, CheckCalls)]
+    assert sorted(asked.run_ids) == ["compiled", "sent"]
 
 
 def test_a_stranger_gets_no_more_than_where_its_key_stands(rig):

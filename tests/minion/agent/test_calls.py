@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from wire.messages import Call, Grains, Held, Hello, RunResult
+from wire.messages import Call, CheckCalls, Grains, Held, Hello, RunResult, RunStarted
 
 
 @pytest.fixture
@@ -152,6 +152,24 @@ def test_states_of_a_call_wait_for_a_run(controller, online, desired_state, tmp_
     (tmp_path / "go").touch()
     assert [state["result"] for state in controller.result("c1").value.values()] == [True]
     assert [result.run_id for result in controller.all(RunResult)] == ["c0", "c2", "r1", "c1"]
+
+
+def test_says_what_became_of_calls(controller, online, tmp_path):
+    call(controller, "c1", "cmd.run", f"touch {tmp_path}/in; while [ ! -e {tmp_path}/go ]; do sleep 0.05; done")
+    call(controller, "c2", "test.ping")
+    assert controller.result("c2").outcome == "ok"
+    controller.wait(lambda: (tmp_path / "in").exists())
+    started = len(controller.all(RunStarted, run_id="c1"))
+    controller.send(CheckCalls(run_ids=("c1", "c2", "c3")))
+    lost = controller.result("c3")
+    assert (lost.outcome, lost.ending) == ("error", "unreachable")
+    controller.wait(lambda: len(controller.all(RunStarted, run_id="c1")) == started + 1)
+    controller.wait(lambda: len(controller.all(RunResult, run_id="c2")) == 2)
+    (tmp_path / "go").touch()
+    assert controller.result("c1").outcome == "ok"
+    call(controller, "c4", "test.ping")
+    assert controller.result("c4").outcome == "ok"
+    assert len(controller.all(RunResult, run_id="c3")) == 1
 
 
 def test_grains_are_known(controller, online):
