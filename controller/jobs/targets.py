@@ -11,10 +11,16 @@ from controller.reconcile.documents import Documents
 from controller.schema.errors import ServiceError
 from controller.schema.targets import TargetExpression
 from controller.store import Store
-from highstate.targeting.match import BadTarget, match_minion, parse_target
+from highstate.targeting.match import BadTarget, id_matches, match_minion, parse_target
 from highstate.types import Minion
 from matching.linear_regex import PatternRefused
 from matching.matcher import Matcher, person_matcher
+
+_OF_IDS = frozenset(("glob", "pcre", "list"))
+"""Kinds that look at the id alone, so that nobody's grains are read."""
+_MOST_NAMED = 100
+_SPECIAL = frozenset("*?[")
+"""Characters of a glob that stand for others."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -39,7 +45,14 @@ class Targets:
             raise ServiceError("no-target", f"no minion matches {target.expression!r} ({target.kind})", hint=hint)
         return sorted(found)
 
+    def names_minions(self, target: TargetExpression) -> bool:
+        """Whether it names its minions, a few of them, so that `select` takes no time however many there are."""
+        return _named(target) is not None
+
     def _matching(self, target: TargetExpression, matcher: Matcher) -> list[str]:
+        if target.kind in _OF_IDS:
+            ids = self.store.minions.accepted(_named(target))
+            return [each for each in ids if id_matches(target.kind, target.expression, each, matcher)]
         accepted = frozenset(self.store.keys.accepted_ids())
         pillars = "I@" in target.expression or "J@" in target.expression or target.kind.startswith("pillar")
         return [
@@ -61,3 +74,11 @@ class Targets:
         desired = self.store.desired.get(minion)
         document = self.documents.document(desired.digest) if desired else None
         return dict(document["pillar"]) if document else {}
+
+
+def _named(target: TargetExpression) -> list[str] | None:
+    """The ids that a target names; None when it names none, or many."""
+    if target.kind == "list":
+        ids = target.expression.split(",")
+        return ids if len(ids) <= _MOST_NAMED else None
+    return [target.expression] if target.kind == "glob" and not _SPECIAL.intersection(target.expression) else None

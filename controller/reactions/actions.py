@@ -154,7 +154,10 @@ class ReactionActions:
 
     async def _minions(self, target: TargetExpression, subset: int) -> list[str]:
         """The minions of a target, or so many of them by chance. Raises ServiceError."""
-        minions = list(await asyncio.to_thread(self.targets.select, target))
+        if self.targets.names_minions(target):
+            minions = self.targets.select(target)
+        else:
+            minions = await asyncio.to_thread(self.targets.select, target)
         if subset:
             minions = sorted(random.sample(minions, min(subset, len(minions))))
         if len(minions) > self.most_minions:

@@ -8,7 +8,7 @@ from functools import cache
 from typing import Any
 
 import msgspec
-from sqlalchemy import Column, Select, bindparam, delete, func, insert, select, update
+from sqlalchemy import Column, Select, bindparam, delete, func, insert, select, text, update
 
 from controller.store import runs
 from controller.store.applied import applied_record
@@ -16,11 +16,17 @@ from controller.store.database import Database
 from controller.store.desired import desired_record
 from controller.store.holds import hold_record
 from controller.store.records import DesiredRecord, HoldRecord, MinionRecord, StatusRow
-from controller.store.schema import applied, desired, holds, minions, revisions
+from controller.store.rows import chunks
+from controller.store.schema import applied, desired, holds, keys, minions, revisions
 from controller.store.schema import runs as run_table
 
 _WITHOUT_GRAINS = [column for column in minions.c if column.name != "grains"]
 _APPLYING = ("apply", "remediate")
+
+
+_HAS_KEY = minions.c.id.in_(select(keys.c.id).where(text("state = 'accepted'")))  # as the partial index says it
+_ACCEPTED = select(minions.c.id).where(_HAS_KEY).order_by(minions.c.id)
+_ACCEPTED_OF = select(minions.c.id).where(_HAS_KEY, minions.c.id.in_(bindparam("ids", expanding=True)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +39,14 @@ class Minions:
         """All minions with their grains, by id."""
         with self.database.read() as connection:
             return [_record(row._mapping) for row in connection.execute(select(minions).order_by(minions.c.id))]
+
+    def accepted(self, ids: Sequence[str] | None = None) -> list[str]:
+        """Ids of the minions whose key is accepted, of these or of all, sorted."""
+        with self.database.read() as connection:
+            if ids is None:
+                return list(connection.scalars(_ACCEPTED))
+            found = (connection.scalars(_ACCEPTED_OF, {"ids": part}) for part in chunks(ids))
+            return sorted({each for part in found for each in part})
 
     def get(self, minion_id: str) -> MinionRecord | None:
         """One minion with its grains."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sqlalchemy import delete, insert, select, update
+from sqlalchemy import bindparam, delete, insert, select, update
 
 from controller.store.database import Database
 from controller.store.schema import minions, run_events
@@ -17,6 +17,20 @@ _STREAM = "events-"
 """How the names of streams begin in the column of run ids; no run has such an id."""
 
 
+# Made once, for what every message with events asks: to make a statement takes longer than to carry it out.
+_OF_RUN = run_events.c.minion == bindparam("of_minion"), run_events.c.run_id == bindparam("of_run")
+_TAKEN = select(run_events.c.taken).where(*_OF_RUN)
+_TAKE = update(run_events).where(*_OF_RUN).values(taken=bindparam("now"))
+_FIRST = insert(run_events)
+_IS_KNOWN = select(minions.c.id).where(minions.c.id == bindparam("of_minion"))
+_OF_RUNS = (
+    run_events.c.minion == bindparam("of_minion"),
+    ~run_events.c.run_id.startswith(_STREAM, autoescape=True),
+)
+_EDGE = select(run_events.c.seq).where(*_OF_RUNS).order_by(run_events.c.seq.desc()).offset(_KEPT).limit(1)
+_FORGET = delete(run_events).where(*_OF_RUNS, run_events.c.seq <= bindparam("edge"))
+
+
 @dataclass(frozen=True, slots=True)
 class RunEventCounts:
     """The table of numbers of events."""
@@ -25,25 +39,21 @@ class RunEventCounts:
 
     def taken(self, minion_id: str, run_id: str) -> int:
         """How many events of a run were taken."""
-        query = select(run_events.c.taken).where(run_events.c.minion == minion_id, run_events.c.run_id == run_id)
         with self.database.read() as connection:
-            return connection.scalar(query) or 0
+            return connection.scalar(_TAKEN, {"of_minion": minion_id, "of_run": run_id}) or 0
 
     def take(self, minion_id: str, run_id: str, taken: int) -> None:
         """So many events of a run are taken by now; nothing of a minion that the store does not know."""
-        of_run = run_events.c.minion == minion_id, run_events.c.run_id == run_id
+        of = {"of_minion": minion_id}
         with self.database.write() as connection:
-            if connection.execute(update(run_events).where(*of_run).values(taken=taken)).rowcount > 0:
+            if connection.execute(_TAKE, {**of, "of_run": run_id, "now": taken}).rowcount > 0:
                 return
-            if connection.scalar(select(minions.c.id).where(minions.c.id == minion_id)) is None:
+            if connection.scalar(_IS_KNOWN, of) is None:
                 return
-            connection.execute(insert(run_events).values(minion=minion_id, run_id=run_id, taken=taken))
-            of_runs = run_events.c.minion == minion_id, ~run_events.c.run_id.startswith(_STREAM, autoescape=True)
-            newest = select(run_events.c.seq).where(*of_runs).order_by(run_events.c.seq.desc())
-            edge = connection.scalar(newest.offset(_KEPT).limit(1))
+            connection.execute(_FIRST, {"minion": minion_id, "run_id": run_id, "taken": taken})
+            edge = connection.scalar(_EDGE, of)
             if edge is not None:
-                old = delete(run_events).where(*of_runs, run_events.c.seq <= edge)
-                connection.execute(old)
+                connection.execute(_FORGET, {**of, "edge": edge})
 
     def taken_of_stream(self, minion_id: str, stream: str) -> int:
         """How many events of a stream were taken: of one that is not the minion's newest none."""

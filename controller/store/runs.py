@@ -4,17 +4,35 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import msgspec
-from sqlalchemy import Connection, delete, func, insert, or_, select, update
+from sqlalchemy import Connection, bindparam, delete, func, insert, or_, select, update
 
 from controller.store.database import Database
 from controller.store.records import RunRecord
 from controller.store.schema import minions, results, runs
 
 IS_OPEN = runs.c.state.in_(["requested", "started"])
+
+# Made once, for what every message about a run asks: to make a statement takes longer than to carry it out.
+_OF_ID = runs.c.run_id == bindparam("of")
+_BY_ID = select(runs).where(_OF_ID)
+_SEQ = select(runs.c.seq).where(_OF_ID)
+_CREATE = insert(runs)
+_START = update(runs).where(_OF_ID, runs.c.state == "requested").values(state="started", started=bindparam("now"))
+_FINISH = update(runs).where(_OF_ID, runs.c.state != "finished")
+_ENDED = select(runs.c.seq, runs.c.minion, runs.c.kind, runs.c.test).where(_OF_ID)
+_KEEP_RESULT = insert(results)
+_OF_MINION = runs.c.minion == bindparam("of")
+_EDGE = select(runs.c.seq).where(_OF_MINION).order_by(runs.c.seq.desc()).offset(bindparam("keep")).limit(1)
+_SIZE = func.sum(func.length(results.c.blob)).over(order_by=runs.c.seq.desc()).label("size")
+_SUMS = select(runs.c.seq, _SIZE).join(results, results.c.run == runs.c.seq).where(_OF_MINION).subquery()
+_OVER = select(_SUMS.c.seq).where(_SUMS.c.size > bindparam("most"))
+_FORGET_RESULTS = delete(results).where(results.c.run.in_(_OVER))
+_FIELDS = tuple(field.name for field in fields(RunRecord))
+
 _PINNED = {"apply": "last_run", "remediate": "last_run", "drift": "last_drift"}
 
 
@@ -27,19 +45,19 @@ class Runs:
     def create(self, run: RunRecord) -> bool:
         """Keep a new run; False when its id is known, and nothing is changed."""
         with self.database.write() as connection:
-            if connection.scalar(select(runs.c.seq).where(runs.c.run_id == run.run_id)) is not None:
+            if connection.scalar(_SEQ, {"of": run.run_id}) is not None:
                 return False
-            values = asdict(run) | {"keys": None if run.keys is None else msgspec.msgpack.encode(run.keys)}
+            values = {name: getattr(run, name) for name in _FIELDS}
+            values["keys"] = None if run.keys is None else msgspec.msgpack.encode(run.keys)
             values["cause"] = values.pop("reason")
             values["returners"] = run.returners or None
-            connection.execute(insert(runs).values(values))
+            connection.execute(_CREATE, values)
         return True
 
     def start(self, run_id: str, now: float) -> bool:
         """The minion has begun it; False, and nothing happens, when it is no longer waiting."""
-        waiting = update(runs).where(runs.c.run_id == run_id, runs.c.state == "requested")
         with self.database.write() as connection:
-            return connection.execute(waiting.values(state="started", started=now)).rowcount > 0
+            return connection.execute(_START, {"of": run_id, "now": now}).rowcount > 0
 
     def compiled(self, run_id: str, digest: str) -> None:
         """The document of a call was compiled, and is sent."""
@@ -83,7 +101,7 @@ class Runs:
     def get(self, run_id: str) -> RunRecord | None:
         """A run by its id."""
         with self.database.read() as connection:
-            row = connection.execute(select(runs).where(runs.c.run_id == run_id)).first()
+            row = connection.execute(_BY_ID, {"of": run_id}).first()
         return None if row is None else record(row._mapping)
 
     def find(self, prefix: str, limit: int = 10) -> list[RunRecord]:
@@ -177,13 +195,12 @@ class Runs:
 
 
 def _finish(connection: Connection, run_id: str, result: Any, values: Mapping[str, Any]) -> bool:
-    closing = update(runs).where(runs.c.run_id == run_id, runs.c.state != "finished")
-    if connection.execute(closing.values({**values, "state": "finished"})).rowcount == 0:
+    if connection.execute(_FINISH, {**values, "state": "finished", "of": run_id}).rowcount == 0:
         return False
-    row = connection.execute(select(runs.c.seq, runs.c.minion, runs.c.kind, runs.c.test).filter_by(run_id=run_id)).one()
+    row = connection.execute(_ENDED, {"of": run_id}).one()
     if result is not None:
         blob = zlib.compress(msgspec.msgpack.encode(result), 1)
-        connection.execute(insert(results).values(run=row.seq, blob=blob))
+        connection.execute(_KEEP_RESULT, {"run": row.seq, "blob": blob})
     pinned = _PINNED.get(row.kind)
     if pinned is not None and (pinned == "last_drift" or not row.test):
         connection.execute(update(minions).where(minions.c.id == row.minion).values({pinned: row.seq}))
@@ -191,8 +208,7 @@ def _finish(connection: Connection, run_id: str, result: Any, values: Mapping[st
 
 
 def _prune(connection: Connection, minion: str, keep: int) -> int:
-    newest = select(runs.c.seq).where(runs.c.minion == minion).order_by(runs.c.seq.desc())
-    edge = connection.scalar(newest.offset(max(keep, 0)).limit(1))
+    edge = connection.scalar(_EDGE, {"of": minion, "keep": max(keep, 0)})
     if edge is None:
         return 0
     pinned = connection.execute(select(minions.c.last_run, minions.c.last_drift).filter_by(id=minion)).first()
@@ -203,9 +219,7 @@ def _prune(connection: Connection, minion: str, keep: int) -> int:
 
 def _prune_results(connection: Connection, minion: str, most: int) -> None:
     """Forget the results of a minion that are older than those that take `most` bytes together."""
-    size = func.sum(func.length(results.c.blob)).over(order_by=runs.c.seq.desc()).label("size")
-    sums = select(runs.c.seq, size).join(results, results.c.run == runs.c.seq).where(runs.c.minion == minion).subquery()
-    connection.execute(delete(results).where(results.c.run.in_(select(sums.c.seq).where(sums.c.size > most))))
+    connection.execute(_FORGET_RESULTS, {"of": minion, "most": most})
 
 
 def record(row: Mapping[Any, Any]) -> RunRecord:

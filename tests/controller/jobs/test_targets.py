@@ -1,0 +1,67 @@
+"""Which minions a target means, by the store alone."""
+
+from __future__ import annotations
+
+import pytest
+
+from controller.jobs.targets import Targets
+from controller.reconcile.documents import Documents
+from controller.schema.errors import ServiceError
+from controller.schema.targets import TargetExpression
+from controller.store import Store
+
+ACCEPTED = ("db1", "web1", "web10", "web2")
+
+
+@pytest.fixture
+def targets(tmp_path):
+    with Store(f"sqlite:///{tmp_path / 'store.sqlite'}") as store:
+        for number, minion in enumerate((*ACCEPTED, "rejected", "waits", "away")):
+            store.keys.request(f"{number}" * 40, minion, 1.0)
+            if minion != "away":  # its key is accepted, and it has never connected
+                store.minions.seen(minion, 1.0, grains={"id": minion})
+        for minion in (*ACCEPTED, "away"):
+            store.keys.set_state(minion, "accepted", 2.0)
+        store.keys.set_state("rejected", "rejected", 2.0)
+        yield Targets(store=store, documents=Documents(store), nodegroups={})
+
+
+@pytest.mark.parametrize(
+    ("kind", "expression", "found"),
+    [
+        ("glob", "*", list(ACCEPTED)),
+        ("glob", "web1", ["web1"]),
+        ("glob", "web?", ["web1", "web2"]),
+        ("glob", "[dw]*1", ["db1", "web1"]),
+        ("pcre", "web1", ["web1", "web10"]),
+        ("list", "web2,db1,nobody,web2", ["db1", "web2"]),
+        ("list", ",".join(["db1", *(f"m{number}" for number in range(3000))]), ["db1"]),
+    ],
+)
+def test_kinds_that_look_at_ids_alone_find_what_a_compound_finds(targets, kind, expression, found):
+    assert targets.select(TargetExpression(kind=kind, expression=expression)) == found
+    letter = {"glob": "", "pcre": "E@", "list": "L@"}[kind]
+    assert targets.select(TargetExpression(kind="compound", expression=f"{letter}{expression}")) == found
+
+
+@pytest.mark.parametrize("expression", ["rejected", "waits", "away", "nobody", "web"])
+@pytest.mark.parametrize("kind", ["glob", "list"])
+def test_a_name_of_nobody_is_an_error(targets, kind, expression):
+    with pytest.raises(ServiceError, match="no minion matches"):
+        targets.select(TargetExpression(kind=kind, expression=expression))
+
+
+@pytest.mark.parametrize(
+    ("kind", "expression", "named"),
+    [
+        ("glob", "web1", True),
+        ("list", "web1,web2", True),
+        ("glob", "web*", False),
+        ("glob", "web[12]", False),
+        ("pcre", "web1", False),
+        ("compound", "web1", False),
+        ("list", ",".join(f"m{number}" for number in range(3000)), False),
+    ],
+)
+def test_few_names_are_told_from_what_is_compared_with_all(targets, kind, expression, named):
+    assert targets.names_minions(TargetExpression(kind=kind, expression=expression)) is named
