@@ -48,6 +48,7 @@ NEEDS: Mapping[str, str] = {
             "GET /orchestration",
             "GET /schedule",
             "GET /jobs",
+            "GET /policy",
             "GET /minions",
             "GET /job",
             "GET /events",

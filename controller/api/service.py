@@ -55,6 +55,7 @@ from controller.schema.keys import (
 from controller.schema.minions import CompileView, EngineStatus, MinionPresence, MinionStatus, ReturnerStatus
 from controller.schema.orchestrations import OrchestrationDetail, OrchestrationView
 from controller.schema.plans import MinionDiff
+from controller.schema.policies import PolicyView
 from controller.schema.preview_stream import PreviewItem
 from controller.schema.pulls import PullView
 from controller.schema.reactions import ReactionTrace, ReactionView
@@ -302,6 +303,10 @@ class ControllerService:
             raise ServiceError("no-target", f"none of {len(minions)} minions is connected")
         return sorted(random.sample(connected, min(size, len(connected))))
 
+    async def policy(self, minion: str) -> PolicyView:
+        """See `ControllerApi`."""
+        return await asyncio.to_thread(self.state.policy, minion)
+
     async def newest_jobs(self, query: JobsQuery) -> Sequence[JobView]:
         """See `ControllerApi`."""
         return await JobReports(self.minions.jobs).newest(query)
@@ -330,7 +335,7 @@ class ControllerService:
             for minion, answer in answers.items():
                 match answer:
                     case Declined():
-                        yield _declined(minion, answer, drifted.get(minion, 0))
+                        yield _declined(minion, answer, drifted.get(minion, 0), self.state.forbidden(minion))
                     case AfterRun(run_id=run_id):
                         busy[minion] = (run_id, self.minions.jobs.wait(run_id))
                     case _:
@@ -470,12 +475,14 @@ class ControllerService:
         return self.runners.ports.fetch(remote, user)
 
 
-def _declined(minion: str, why: Declined, drifted: int) -> SyncReturn:
+def _declined(minion: str, why: Declined, drifted: int, forbidden: str) -> SyncReturn:
     match why:
         case Declined.UNREACHABLE:
             return SyncReturn(minion=minion, outcome="unreachable", summary="not connected")
         case Declined.PAUSED:
-            return SyncReturn(minion=minion, outcome="paused", summary="`saltern resume` first")
+            return SyncReturn(minion=minion, outcome="paused", summary=forbidden or "`saltern resume` first")
+        case Declined.OUTSIDE_WINDOW:
+            return SyncReturn(minion=minion, outcome="outside-window", summary=forbidden)
         case Declined.NOTHING_PENDING:
             states = f"{drifted} state{'' if drifted == 1 else 's'}"
             drift = f", but {states} drifted; --whole heals {'it' if drifted == 1 else 'them'}" if drifted else ""

@@ -48,6 +48,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "reactor": ("local.reactor", "What reactors there are, and what they would do about an event."),
     "reactions": ("reactions", "What reactors did."),
     "schedule": ("schedule", "Jobs of schedules: when they run, and run, enable or disable them."),
+    "policy": ("local.policy", "What saltern.yaml says, and what of it holds for a minion."),
     "compile": ("local.compile", "Compile a minion's highstate from folders, without a controller."),
     "lint": ("local.lint", "Check a tree of states and pillar for what is wrong in it."),
     "call": ("call", "Run a function on this machine."),

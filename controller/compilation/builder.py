@@ -180,6 +180,7 @@ def shaping_of(request: CompileRequest) -> Hashable:
     return (
         repr(request.language),
         repr(request.drift),
+        request.drift_rules,
         repr(request.beacons),
         tuple(modules_of(request.files).items()),
         heard_tops(request.files, request.language),

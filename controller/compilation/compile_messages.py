@@ -73,6 +73,10 @@ class CompileRequest:
     language: CompileOptions = field(default_factory=CompileOptions)
     drift: Mapping[str, float | str | bool] = field(default_factory=dict)
     """Drift schedule to put into the documents."""
+    drifts: Mapping[str, Mapping[str, float | str | bool]] = field(default_factory=dict)
+    """Minion -> its own, where it is another."""
+    drift_rules: str = ""
+    """What decides about `drifts`; documents are made anew when it is another."""
     beacons: tuple[TargetedBeacons, ...] = ()
     """Beacons of the tree, of which each document gets its minion's."""
     ports: PortOptions = field(default_factory=PortOptions, repr=False)

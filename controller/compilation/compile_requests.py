@@ -8,8 +8,8 @@ from typing import Any
 
 from controller.compilation.compile_messages import CompileRequest
 from controller.config.sections import PortOptions
+from controller.policy.policy import Policy
 from controller.reconcile.live import LiveRevision
-from controller.reconcile.policy import Policy
 from controller.store import MinionRecord, Store
 from gitfs.source import Trees
 from highstate.compile_options import CompileOptions
@@ -44,18 +44,20 @@ class CompileRequests:
         `policy` is that of the trees where they are not live: what it says of their own files holds for them.
         """
         opts = {**self.language.opts, **(more or {})}
-        minions = tuple(minions)
+        minions, chosen = tuple(minions), policy or self.live.policy
         recorded = self.store.facts.by_minion({each.id for each in minions}) if minions else {}
         return CompileRequest(
             files=trees.files,
             pillar=trees.pillar,
             minions=tuple(Minion(id=each.id, grains=each.grains) for each in minions),
-            language=replace(self.language, opts=opts, missing_source=(policy or self.live.policy).missing_source),
-            drift=(policy or self.live.policy).drift.schedule(),
-            beacons=(policy or self.live.policy).beacons,
+            language=replace(self.language, opts=opts, missing_source=chosen.missing_source),
+            drift=chosen.drift.schedule(),
+            drifts=_drifts(chosen, minions),
+            drift_rules=repr(_drift_entries(chosen)),
+            beacons=chosen.beacons,
             ports=self.ports,
             facts={minion: {each.question: each.answer for each in found} for minion, found in recorded.items()},
-            allowed_facts=(policy or self.live.policy).facts,
+            allowed_facts=chosen.facts,
             check_rate=self.check_rate,
         )
 
@@ -69,3 +71,20 @@ class CompileRequests:
     def accepted(self) -> list[MinionRecord]:
         """All minions with an accepted key that have sent their grains, by id."""
         return self.known(frozenset(self.store.keys.accepted_ids()))
+
+
+def _drifts(policy: Policy, minions: Iterable[MinionRecord]) -> dict[str, dict[str, float | str | bool]]:
+    """Schedules of drift checks of those that have others than the fleet."""
+    if not _drift_entries(policy):
+        return {}
+    found = ((each.id, policy.of(Minion(id=each.id, grains=each.grains)).drift) for each in minions)
+    return {minion: drift.schedule() for minion, drift in found if drift != policy.drift}
+
+
+def _drift_entries(policy: Policy) -> list[tuple[str, dict[str, Any]]]:
+    """The target, and what it changes of drift checks, of each entry that changes something of them."""
+    found = (
+        (entry.expression, {key: value for key, value in entry.changes.items() if key.startswith("drift.")})
+        for entry in policy.policies
+    )
+    return [(expression, changes) for expression, changes in found if changes]

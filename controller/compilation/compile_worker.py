@@ -238,7 +238,8 @@ def _packed(compiled: Compiled, request: CompileRequest, state: WorkerState, sta
             if request.states is not None and request.states.shows:
                 document = _ENCODER.encode(shown(request.states.fun, compiled, request.states.ids, request.files))
             else:
-                document = state.packer.pack(compiled, request.drift, state.modules)
+                drift = request.drifts.get(compiled.minion_id, request.drift)
+                document = state.packer.pack(compiled, drift, state.modules)
         except (OverflowError, TypeError, ValueError) as error:
             errors = (_unpackable(error),)
     digest = patch.digest_of_packed(document) if document else ""

@@ -15,8 +15,8 @@ import structlog
 from controller.compilation.build_reconciler import BuildReconciler
 from controller.compilation.fetches import PATIENCE, Fetches
 from controller.observe.metrics import Metrics
+from controller.policy.reading import PolicyInvalid, read_policy
 from controller.reconcile.live import LiveRevision
-from controller.reconcile.policy import PolicyInvalid, read_policy
 from controller.reconcile.reconciler import Reconciler
 from controller.reconcile.revision_sources import commits_of, moved_data, moved_text, revision_record
 from controller.sessions.file_server import FileServer
@@ -192,7 +192,7 @@ class SourceReconciler:
         if known is not None:  # it was live before: people know it by the label that it had
             record = replace(record, label=known.label)
         try:
-            policy = read_policy(trees.files)
+            policy = read_policy(trees.files, self.live.nodegroups)
         except PolicyInvalid as error:
             if self.error != str(error.problem):
                 self.refused_remotes = frozenset([each["remote"] for each in moved] or list(revision.remotes)[:1])

@@ -79,7 +79,7 @@ def share(resources: Resources) -> Shared:
         on_refusal=partial(metrics.limit_refused, "api"),
     )
     nodegroups = dict(settings.language.nodegroups)
-    live = LiveRevision()
+    live = LiveRevision(nodegroups=nodegroups)
     bus.is_durable = lambda tag: live.policy.events.is_durable(tag)
     return Shared(
         resources=resources,

@@ -16,7 +16,8 @@ from controller.offline.reactor_lint import ReactorLint, reactor_paths
 from controller.offline.schedule_lint import ScheduleLint
 from controller.offline.trees import snapshot_of
 from controller.orchestration.executor import FUNCTIONS
-from controller.reconcile.policy import POLICY_FILE, Policy, PolicyInvalid, read_policy
+from controller.policy.policy import Policy
+from controller.policy.reading import POLICY_FILE, PolicyInvalid, read_policy
 from controller.runners import registry as controller_functions
 from controller.runners.not_built import NOT_BUILT
 from extmods.compile_modules import CompileModules, Tree
@@ -86,7 +87,7 @@ def _findings(job: LintJob) -> tuple[Finding, ...]:
     tree, settings, policy = Tree(trees.files), job.settings, Policy()
     of_policy: tuple[Finding, ...] = ()
     try:
-        policy = read_policy(trees.files)
+        policy = read_policy(trees.files, settings.nodegroups)
         settings = replace(settings, missing_source=policy.missing_source)
     except PolicyInvalid as error:
         of_policy = (Finding.of(error.problem, "policy"),)

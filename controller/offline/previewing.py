@@ -28,6 +28,8 @@ from controller.observe.redactor import Redactor
 from controller.offline.isolation import Isolated, Lost
 from controller.offline.tree_policy import with_policy
 from controller.offline.trees import snapshot_of
+from controller.policy.policy import Policy
+from controller.policy.reading import POLICY_FILE, PolicyInvalid, read_policy
 from controller.preview.comparison import Comparer, Comparison
 from controller.preview.contents.rendered_texts import RenderedTexts
 from controller.preview.contents.sides import rendering, top_questions
@@ -37,7 +39,6 @@ from controller.preview.origins import Origins
 from controller.preview.reporting import Known, completed
 from controller.preview.repository_places import RepositoryPlaces
 from controller.preview.sides.base_side import BaseSide
-from controller.reconcile.policy import POLICY_FILE, Policy, PolicyInvalid, read_policy
 from controller.reconcile.source_differences import SourceDifferences
 from controller.schema.previews import MovedSource
 from controller.schema.reports import PreviewReport
@@ -185,7 +186,7 @@ def _side(asked: LocalPreview, repository: pygit2.Repository, commit: pygit2.Com
     files = _snapshot(asked, repository, commit, asked.file_roots)
     pillar = _snapshot(asked, repository, commit, asked.pillar_roots)
     try:
-        policy, problem = (read_policy(files) if files.oid(POLICY_FILE) else Policy()), ""
+        policy, problem = (read_policy(files, asked.options.nodegroups) if files.oid(POLICY_FILE) else Policy()), ""
     except PolicyInvalid as error:
         policy, problem = Policy(), f"saltern.yaml cannot be used, and counts as empty: {error}"
     return _Side(commit, files, pillar, policy, problem)

@@ -17,9 +17,9 @@ from controller.offline.reacting import plain_reaction
 from controller.offline.results import unicode_of
 from controller.offline.show import GitLayers
 from controller.offline.trees import snapshot_of
+from controller.policy.reading import PolicyInvalid, read_policy
 from controller.reactions.reactor_files import ReactorFiles, find_files
 from controller.reactions.rendering import ReactorRenderer
-from controller.reconcile.policy import PolicyInvalid, read_policy
 from controller.runners import registry
 from reactors.events import Event
 from reactors.rules.native_rule import NativeRules
@@ -82,7 +82,7 @@ def _replayed(settings: ControllerSettings, events: Sequence[Event], git_files: 
     roots = {env: list(folders) for env, folders in settings.trees.file_roots.items()}
     tree = snapshot_of(roots, git_files)
     try:
-        policy = read_policy(tree)
+        policy = read_policy(tree, settings.language.nodegroups)
     except PolicyInvalid as error:
         return Replay(error=str(error))
     reactors = ReactorMap((*settings.reactor.entries, *policy.reactor.entries))

@@ -15,7 +15,7 @@ from typing import assert_never
 from controller.offline.cases import BadCase, Case, Show
 from controller.offline.tree_policy import with_policy
 from controller.offline.trees import missing_folders, snapshot_of
-from controller.reconcile.policy import PolicyInvalid
+from controller.policy.reading import PolicyInvalid
 from extmods.compile_modules import CompileModules, Tree
 from gitfs.errors import GitfsError
 from gitfs.tree.git_layer import GitLayer

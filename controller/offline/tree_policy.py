@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from controller.reconcile.policy import POLICY_FILE, read_policy
+from controller.policy.reading import POLICY_FILE, read_policy
 from highstate.compile_options import CompileOptions
 from highstate.types import Files
 
@@ -16,4 +16,4 @@ def with_policy(options: CompileOptions, files: Files) -> CompileOptions:
     """The options as the tree's `saltern.yaml` has them, if there is one. Raises PolicyInvalid."""
     if files.oid(POLICY_FILE) is None:
         return options
-    return replace(options, missing_source=read_policy(files).missing_source)
+    return replace(options, missing_source=read_policy(files, options.nodegroups).missing_source)

@@ -272,7 +272,8 @@ class Comparer:
             digest=head.digest,
             document=document,
             keys=keys,
-            check=found.side.checks and bool(keys) and not merge.whole,  # without a run there is no check after it
+            # Without a run there is no check after it.
+            check=found.side.is_checked(minion) and bool(keys) and not merge.whole,
             **_base_of(merge),
         )
 

@@ -16,6 +16,7 @@ from controller.compilation.compile_pool import CompileBudget
 from controller.compilation.compile_requests import CompileRequests
 from controller.compilation.dependency_index import DependencyIndex
 from controller.config.limits import PreviewLimits
+from controller.policy.policy import Policy
 from controller.preview.contents.rendered_texts import RenderedTexts
 from controller.preview.contents.sides import rendered_sides
 from controller.preview.contents.strangers import for_stranger
@@ -25,7 +26,6 @@ from controller.preview.sides.one_ahead import one_ahead
 from controller.preview.sides.policies import SidePolicy
 from controller.preview.sides.scope import Scope, stored_base
 from controller.preview.threads import PreviewThreads
-from controller.reconcile.policy import Policy
 from controller.store import MinionRecord
 from gitfs.source import Trees
 from highstate.dummy_pillar import DummyPillar

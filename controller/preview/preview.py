@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import dataclass
 
 import msgspec
@@ -39,7 +39,7 @@ from controller.preview.sides.policies import SidePolicy, side_policy
 from controller.preview.sides.scope import Scope, scope_of
 from controller.preview.sides.trees import SideTrees
 from controller.preview.threads import PreviewThreads
-from controller.preview.timing import apply_timing
+from controller.preview.timing import apply_timing, waiting_for
 from controller.reconcile.documents import Documents
 from controller.reconcile.revision_sources import commits_of, moved_of, sources_of
 from controller.reconcile.source_differences import SourceDifferences
@@ -53,6 +53,7 @@ from controller.store import MinionRecord, StatusRow
 from gitfs.source import Revision, Source, Trees
 from highstate.desired import Desired
 from highstate.dummy_pillar import DummyPillar
+from highstate.types import Minion
 from options.limits import CountRefusal
 
 _NOTHING_SEEN = DummyPillar(key=b"")
@@ -130,7 +131,8 @@ class Previews:
             scope_of, before, after, records, self.requests, self.sides.index, (policies[0].policy, policies[1].policy)
         )
         rows = [] if dummies else await self.threads.run(self._status, scope.concerned)
-        found = Comparison(minions=len(records), side=self._base_side(before, policies, rows))
+        concerned = {record.id: Minion(id=record.id, grains=record.grains) for record in scope.concerned}
+        found = Comparison(minions=len(records), side=self._base_side(before, policies, rows, concerned))
         pairs = self.sides.pairs((before, after), policies, scope, live=live, dummies=dummies)
         async with contextlib.aclosing(self._compare(comparer, found, (before, after), pairs)) as compared:
             async for done in compared:
@@ -145,7 +147,7 @@ class Previews:
             merged=sides.merged,
             restricted=question.restricted,
             problems=(*sides.problems, *([policies[1].problem] if policies[1].problem else [])),
-            timing=self._timing(found, policies, rows),
+            timing=self._timing(found, policies, rows, concerned),
             moved=_moved(before.revision, after.revision),
             minions=len(records),
         )
@@ -269,17 +271,25 @@ class Previews:
         return [row for each in some for row in self.requests.store.minions.status(each)]
 
     def _policy(self, trees: Trees) -> SidePolicy:
-        return side_policy(trees, self.limits, self.on_refusal)
+        return side_policy(trees, self.limits, self.on_refusal, self.targets.nodegroups)
 
-    def _base_side(self, before: Trees, policies: tuple[SidePolicy, SidePolicy], rows: Sequence[StatusRow]) -> BaseSide:
+    def _base_side(
+        self,
+        before: Trees,
+        policies: tuple[SidePolicy, SidePolicy],
+        rows: Sequence[StatusRow],
+        known: Mapping[str, Minion],
+    ) -> BaseSide:
         live, rules = self.requests.live.trees, self.requests.live.policy
         same = bool(rows) and live is not None and commits_of(before.revision) == commits_of(live.revision)
         return BaseSide(
             live=same or policies[0].refused,
             refused=policies[0].refused,
-            applied={row.minion.id: applied_side(row, rules, policies[1].policy or rules) for row in rows},
+            applied={
+                row.minion.id: applied_side(row, known[row.minion.id], rules, policies[1].policy or rules)
+                for row in rows
+            },
             document=self._applied_document,
-            checks=(policies[1].policy or rules).verify == "apply",
         )
 
     def _applied_document(self, digest: str) -> Desired | None:
@@ -287,15 +297,22 @@ class Previews:
         return None if document is None else Desired.from_document(document)
 
     def _timing(
-        self, found: Comparison, policies: tuple[SidePolicy, SidePolicy], rows: Sequence[StatusRow]
+        self,
+        found: Comparison,
+        policies: tuple[SidePolicy, SidePolicy],
+        rows: Sequence[StatusRow],
+        known: Mapping[str, Minion],
     ) -> tuple[ApplyTiming, ...]:
         here, live = self.jobs.sessions, self.requests.live.policy
+        head, now = policies[1].policy or live, self.jobs.clock()
+        told = {*found.tests, *found.rescheduled}
+        minions = (known[minion] for minion in sorted(told & known.keys()))
         return apply_timing(
             changed=found.tests.keys(),
-            rescheduled=found.rescheduled,
+            waiting=waiting_for(head, minions, now),
             paused={row.minion.id for row in rows if row.minion.paused},
             connected={minion for minion in found.tests if here.session(minion) is not None},
-            policies=(policies[0].policy or live, policies[1].policy or live),
+            policies=(policies[0].policy or live, head),
             whole=found.whole,
             released=found.released,
             second_runs=found.second_runs,

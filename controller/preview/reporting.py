@@ -11,6 +11,7 @@ from typing import Any
 
 from msgspec import structs
 
+from controller.policy.policy import PreviewPolicy
 from controller.preview.capabilities import capabilities
 from controller.preview.classes import change_classes, error_classes, noted
 from controller.preview.comparison import Comparison
@@ -19,7 +20,6 @@ from controller.preview.folding import Fleet, folded
 from controller.preview.forecast import FleetGroup, groups_of, restarts
 from controller.preview.origins import Origins
 from controller.preview.violations import changed_rules, unchecked, violations
-from controller.reconcile.policy import PreviewPolicy
 from controller.schema.reports import PreviewReport
 from highstate.types import Files
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from msgspec import structs
 
-from controller.reconcile.policy import Policy
+from controller.policy.policy import Policy, TargetedPolicy, Window
+from controller.policy.windows import window_text, windows_text
 from controller.schema.reports import ApplyTiming
+from highstate.types import Minion
 
 _ALTER_GRAINS = "grains"
 """The state module that changes what the compile reads."""
@@ -17,7 +19,7 @@ _ALTER_GRAINS = "grains"
 def apply_timing(
     *,
     changed: Collection[str],
-    rescheduled: Collection[str],
+    waiting: Mapping[str, Collection[str]],
     paused: Collection[str],
     connected: Collection[str],
     policies: tuple[Policy, Policy],
@@ -29,7 +31,7 @@ def apply_timing(
 
     Args:
         changed: minions for which something is run.
-        rescheduled: others that get another document, with which nothing is run.
+        waiting: why the policy of the head has minions wait -> those, with those whose document changes no state.
         paused: minions that are paused.
         connected: minions that are connected.
         policies: of the base and of the head.
@@ -38,9 +40,7 @@ def apply_timing(
         second_runs: minions that are compiled again after the run, as it changes what the compile reads.
     """
     found = _of_policy(*policies)
-    if policies[1].apply == "manual" and (waiting := {*changed, *rescheduled}):
-        text = "apply: manual in saltern.yaml: the change waits for `saltern sync`"
-        found.append(_timing("manual", text, waiting))
+    found += [_timing("manual", text, minions) for text, minions in waiting.items()]
     texts: dict[str, list[str]] = {}
     for minion, why in whole.items():
         texts.setdefault(why, []).append(minion)
@@ -57,10 +57,38 @@ def apply_timing(
     return tuple(found)
 
 
+def waiting_for(policy: Policy, minions: Iterable[Minion], now: float) -> dict[str, list[str]]:
+    """Why minions wait under a policy -> which.
+
+    Args:
+        policy: of the head.
+        minions: those that the change is for.
+        now: seconds since the epoch.
+    """
+    found: dict[str, list[str]] = {}
+    for minion in minions:
+        one = policy.of(minion)
+        if one.suspend:
+            text = "suspended in saltern.yaml: the change waits until that is taken out"
+        elif one.apply == "manual":
+            text = "apply: manual in saltern.yaml: the change waits for `saltern sync`"
+        elif shut := window_text(one.windows, now):
+            text = f"the change waits for a window: {shut}"
+        else:
+            continue
+        found.setdefault(text, []).append(minion.id)
+    return found
+
+
 def policy_changes(before: Policy, after: Policy) -> list[str]:
     """`apply: auto -> manual` for each key in which two policies differ."""
     one, other = _leaves("", before), _leaves("", after)
-    return [f"{key}: {_shown(one[key])} -> {_shown(other[key])}" for key in one if one[key] != other[key]]
+    keys = dict.fromkeys((*one, *other))
+    return [
+        f"{key}: {_shown(one.get(key, ()))} -> {_shown(other.get(key, ()))}"
+        for key in keys
+        if one.get(key, ()) != other.get(key, ())
+    ]
 
 
 def alters_grains(key: str) -> bool:
@@ -74,6 +102,10 @@ def _of_policy(before: Policy, after: Policy) -> list[ApplyTiming]:
 
 
 def _leaves(path: str, value: Any) -> dict[str, Any]:
+    if isinstance(value, TargetedPolicy):
+        return {f"{path}.target": value.target, **{f"{path}.{key}": each for key, each in value.changes.items()}}
+    if isinstance(value, tuple) and value and isinstance(value[0], TargetedPolicy):
+        return {key: leaf for entry in value for key, leaf in _leaves(f"{path}.{entry.name}", entry).items()}
     if not hasattr(value, "__struct_fields__"):
         return {path: value}
     return {
@@ -84,6 +116,8 @@ def _leaves(path: str, value: Any) -> dict[str, Any]:
 
 
 def _shown(value: Any) -> str:
+    if isinstance(value, tuple) and value and isinstance(value[0], Window):
+        return windows_text(value)
     return (
         ", ".join(map(str, value)) or "none"
         if isinstance(value, Sequence) and not isinstance(value, str)

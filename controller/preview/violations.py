@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 
-from controller.reconcile.policy import PreviewPolicy
+from controller.policy.policy import PreviewPolicy
 from controller.schema.reports import ChangeClass, ServiceRestart, Violation
 from highstate.patterns import fits
 

@@ -7,12 +7,12 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from controller.forges.client import CheckState
+from controller.policy.policy import PreviewPolicy
 from controller.preview.live.sampling import sampled
 from controller.pull_requests import checks
 from controller.pull_requests.commands import ApplyHead, parse
 from controller.pull_requests.instructions import Look, PullRules
 from controller.pull_requests.wanted_previews import base_moved
-from controller.reconcile.policy import PreviewPolicy
 from controller.schema.reports import PreviewReport
 from controller.store.pull_requests import CommandRecord
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
 from controller.forges.client import ForgeCheck, ForgeComment, Permission, PullRequest, Reaction
+from controller.policy.policy import PreviewPolicy
 from controller.preview.live.head_documents import HeadDocuments
 from controller.pull_requests.keys import CommentKeys
-from controller.reconcile.policy import PreviewPolicy
 from controller.schema.reports import ApplyOutcome, MergeOutcome, PreviewReport
 from controller.store import HoldRecord
 from controller.store.pull_requests import Previewed, PullRecord

@@ -10,7 +10,8 @@ import enum
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from controller.reconcile.policy import Policy
+from controller.policy.policy import MinionPolicy
+from controller.policy.windows import look
 
 
 class Sync(enum.Enum):
@@ -161,6 +162,7 @@ class Declined(enum.Enum):
 
     UNREACHABLE = "unreachable"
     PAUSED = "paused"
+    OUTSIDE_WINDOW = "outside-window"
     NOTHING_PENDING = "nothing-pending"
 
 
@@ -249,13 +251,15 @@ TOUCHED_AT_ONCE = 4
 """Remediations of what others touch before they back off: two writers shall not fight for ever."""
 
 
-def reconcile(state: ObservedState, policy: Policy, now: float, *, run_timeout: float = 3600.0) -> list[Instruction]:
+def reconcile(
+    state: ObservedState, policy: MinionPolicy, now: float, *, run_timeout: float = 3600.0
+) -> list[Instruction]:
     """What to do for a minion.
 
     `run_timeout`: seconds after which a run without a result is given up.
     """
     if state.request is not None:
-        return _answer(state, state.request)
+        return _answer(state, state.request, policy, now)
     if state.hold_until is None:
         return _next(state, policy, now, run_timeout)
     if now >= state.hold_until:
@@ -270,20 +274,36 @@ def _with_end_of_hold(instructions: list[Instruction], until: float) -> list[Ins
     return [*others, RequeueAfter(min([until, *times]))]
 
 
-def _next(state: ObservedState, policy: Policy, now: float, run_timeout: float) -> list[Instruction]:
+def _next(state: ObservedState, policy: MinionPolicy, now: float, run_timeout: float) -> list[Instruction]:
     if not state.connected or not state.generation:
         return []
     if state.open_run is not None:
         return _with_open_run(state, state.open_run, now, run_timeout)
-    return (_keep_applied(state) if _waits(state, policy) else _send_desired(state)) + _next_run(state, policy, now)
+    document = _keep_applied(state) if _waits(state, policy, now) else _send_desired(state)
+    return document + _within_window(_next_run(state, policy, now), policy, now)
 
 
-def _answer(state: ObservedState, request: Request) -> list[Instruction]:
-    """What a person asks for goes by the same rules as a push, but for policy: neither `manual` nor back-off waits."""
+def _within_window(instructions: list[Instruction], policy: MinionPolicy, now: float) -> list[Instruction]:
+    """A minion is changed only while its windows are open; it is looked at again when one begins or ends."""
+    if not policy.windows or not any(isinstance(each, Apply | Remediate | ApplyMissed) for each in instructions):
+        return instructions
+    window = look(policy.windows, now)
+    if window.open:
+        return instructions
+    return [] if window.changes_at is None else [RequeueAfter(window.changes_at)]
+
+
+def _answer(state: ObservedState, request: Request, policy: MinionPolicy, now: float) -> list[Instruction]:
+    """What a person asks for goes by the same rules as a push, but neither `manual` nor back-off waits.
+
+    A window that is closed to people too does.
+    """
     if not state.connected:
         return [Decline(Declined.UNREACHABLE)]
     if state.paused and not request.test:
         return [Decline(Declined.PAUSED)]
+    if not request.test and not (window := look(policy.windows, now)).open and not window.manual:
+        return [Decline(Declined.OUTSIDE_WINDOW)]
     if state.open_run is not None:
         return [_joined(state.open_run, request, state.desired)]
     failed = state.last_run is not None and not state.last_run.good
@@ -314,13 +334,13 @@ def _send_desired(state: ObservedState) -> list[Instruction]:
     return [SendDesired()] if state.held != state.desired and state.sent != state.desired else []
 
 
-def _waits(state: ObservedState, policy: Policy) -> bool:
-    """Whether what is pending is for a person to start, and nothing of it was run yet.
+def _waits(state: ObservedState, policy: MinionPolicy, now: float) -> bool:
+    """Whether what is pending is for a person to start, or for a window to open, and nothing of it was run yet.
 
     Until then the minion holds what it was told before: drift is looked for in that, and not in what is to come.
     """
     begun = state.last_run is not None and state.last_run.digest == state.desired
-    held_back = state.paused or policy.apply == "manual"
+    held_back = state.paused or policy.apply == "manual" or not look(policy.windows, now).open
     return held_back and bool(state.applied) and state.applied != state.desired and not begun
 
 
@@ -330,7 +350,7 @@ def _keep_applied(state: ObservedState) -> list[Instruction]:
     return [] if keeps else [SendApplied()]
 
 
-def _next_run(state: ObservedState, policy: Policy, now: float) -> list[Instruction]:
+def _next_run(state: ObservedState, policy: MinionPolicy, now: float) -> list[Instruction]:
     if state.paused:
         return []
     if state.applied != state.desired:
@@ -347,14 +367,16 @@ def _next_run(state: ObservedState, policy: Policy, now: float) -> list[Instruct
     return [SkipCheck(state.unchecked) if policy.verify == "none" else CheckPush(state.unchecked)]
 
 
-def _apply(state: ObservedState, policy: Policy, now: float) -> list[Instruction]:
+def _apply(state: ObservedState, policy: MinionPolicy, now: float) -> list[Instruction]:
     if policy.apply == "manual":
         return []  # `saltern sync` starts the run
     last = state.last_run
     if last is not None and not last.good and last.digest == state.desired:
-        again = last.finished_at + backoff(last.failures)
-        if now < again:
-            return [RequeueAfter(again)]
+        wait = policy.retry.wait(last.failures)
+        if wait is None:
+            return []  # a person or another push starts the next
+        if now < last.finished_at + wait:
+            return [RequeueAfter(last.finished_at + wait)]
     # After a bad end nobody knows which states were reached, so everything is looked at.
     whole = policy.push == "whole" or not state.applied or (last is not None and not last.good)
     return [Apply(whole)]
@@ -367,7 +389,7 @@ def _remediate(drift: Drift, now: float) -> list[Instruction]:
 
 
 def backoff(failures: int) -> float:
-    """Seconds to wait after so many failures in a row: 30 s doubling to an hour."""
+    """Seconds to wait after so many remediations in a row: 30 s doubling to an hour."""
     return float(min(3600, 30 * 2 ** min(max(failures, 1) - 1, 10)))
 
 

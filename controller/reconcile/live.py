@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Any, TypeAlias
 
-from controller.reconcile.policy import Policy
+from controller.policy.policy import MinionPolicy, Policy
 from gitfs.source import Trees
+from highstate.types import Minion
+
+GrainValues: TypeAlias = Mapping[str, Any]
 
 
 @dataclass(slots=True)
@@ -13,9 +18,14 @@ class LiveRevision:
     """The live trees and their policy. They are replaced together, and never changed."""
 
     trees: Trees | None = None
+    nodegroups: Mapping[str, Any] = field(default_factory=dict)
+    """Of the configuration, which targets of a policy may name."""
     policy: Policy = field(default_factory=Policy)
     followed: Policy | None = None
     """The policy of the newest revision that everybody was compiled against; None: there was none yet."""
+
+    _of_minions: dict[str, tuple[Policy, GrainValues, MinionPolicy]] = field(default_factory=dict)
+    """Minion -> what was found last, and of what."""
 
     def policy_for(self, attempted: str) -> Policy:
         """The policy for a minion: until it is compiled against the live revision, that of the one before holds, so
@@ -25,6 +35,35 @@ class LiveRevision:
             attempted: digest of the revision that it was compiled against.
         """
         return self.policy if self.followed is None or attempted == self.digest else self.followed
+
+    def policy_of(
+        self, minion: str, attempted: str, grains: GrainValues | None, stored: Callable[[], GrainValues]
+    ) -> MinionPolicy:
+        """What of it holds for a minion.
+
+        Args:
+            minion: its id.
+            attempted: as above.
+            grains: what it says while it is connected; None: it is not.
+            stored: gives what it said last.
+        """
+        policy = self.policy_for(attempted)
+        if not policy.policies:
+            return policy
+        known = self._of_minions.get(minion)
+        if (
+            known is None
+            or known[0] is not policy
+            or (grains is not None and grains is not known[1] and grains != known[1])
+        ):
+            said = stored() if grains is None else grains
+            known = self._of_minions[minion] = policy, said, policy.of(Minion(id=minion, grains=said))
+        return known[2]
+
+    @property
+    def label(self) -> str:
+        """What people call the live revision; empty when there is none."""
+        return self.trees.revision.id if self.trees else ""
 
     @property
     def digest(self) -> str:

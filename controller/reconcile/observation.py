@@ -43,7 +43,14 @@ class Streaks:
     """Id of the check that found states that the plan of a push missed."""
 
 
-def observe(row: StatusRow, session: Session | None, streaks: Streaks, request: Request | None = None) -> ObservedState:
+def observe(
+    row: StatusRow,
+    session: Session | None,
+    streaks: Streaks,
+    request: Request | None = None,
+    *,
+    suspended: bool = False,
+) -> ObservedState:
     """The facts about one minion.
 
     Args:
@@ -51,11 +58,12 @@ def observe(row: StatusRow, session: Session | None, streaks: Streaks, request: 
         session: its connection, None when it has none.
         streaks: what happened to it again and again.
         request: what a person asks for and has no answer to yet.
+        suspended: whether its policy pauses it.
     """
     desired = row.desired
     return ObservedState(
         connected=session is not None,
-        paused=row.minion.paused,
+        paused=row.minion.paused or suspended,
         broken=bool(desired and desired.errors),
         generation=desired.generation if desired else 0,
         desired=desired.digest if desired else "",

@@ -7,9 +7,9 @@ follows from the store and the fleet, so that after a crash asking again is enou
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import assert_never
+from typing import Any, assert_never
 
 import structlog
 
@@ -17,6 +17,7 @@ from controller.observe.metrics import Metrics
 from controller.observe.push_check import PushChecks
 from controller.observe.redactor import Redactor
 from controller.observe.run_text import LONGEST_SUMMARY, requested
+from controller.policy.policy import MinionPolicy
 from controller.reconcile.decision import (
     AfterRun,
     Apply,
@@ -148,11 +149,22 @@ class Reconciler:
 
     def _reconcile(self, row: StatusRow, now: float) -> None:
         self.metrics.reconciled()
-        policy = self.live.policy_for(row.desired.revision if row.desired else "")
-        for instruction in reconcile(self.observed(row), policy, now, run_timeout=self.run_timeout):
+        for instruction in reconcile(self.observed(row), self.policy_of(row), now, run_timeout=self.run_timeout):
             self._carry_out(row, instruction, now)
 
     # --- observed state ---
+
+    def policy_of(self, row: StatusRow) -> MinionPolicy:
+        """What the policy says for a minion."""
+        minion, session = row.minion.id, self.sessions.session(row.minion.id)
+        grains = session.grains if session is not None else None
+        attempted = row.desired.revision if row.desired else ""
+        return self.live.policy_of(minion, attempted, grains, lambda: self.grains_of(minion))
+
+    def grains_of(self, minion: str) -> Mapping[str, Any]:
+        """What a minion said last."""
+        found = self.store.minions.get(minion)
+        return found.grains if found is not None else {}
 
     def observed(self, row: StatusRow) -> ObservedState:
         """The facts about one minion."""
@@ -164,7 +176,8 @@ class Reconciler:
             checked=self._checks.checked.get(minion, ""),
             missed=self._checks.missed_in(minion),
         )
-        return observe(row, self.sessions.session(minion), streaks, self._requests.get(minion))
+        request, suspended = self._requests.get(minion), self.policy_of(row).suspend
+        return observe(row, self.sessions.session(minion), streaks, request, suspended=suspended)
 
     # --- instructions ---
 

@@ -15,26 +15,30 @@ from msgspec.structs import replace
 from controller.observe.metrics import MinionSample
 from controller.observe.redactor import Redactor
 from controller.observe.run_text import progress_text, short
+from controller.policy.explain import explained
+from controller.policy.policy import MinionPolicy
+from controller.policy.windows import window_text
 from controller.reconcile.decision import Health, ObservedState, Sync, health_of, is_current, sync_of
 from controller.reconcile.documents import Documents
 from controller.reconcile.holds import hold_text, pull_name
 from controller.reconcile.plan import ChangeKind, PushPlan, plan
 from controller.reconcile.plan_text import Contents, change_views, pillar_text, plan_text, unknown_content
-from controller.reconcile.policy import Policy
 from controller.reconcile.reconciler import Reconciler
 from controller.reconcile.source_differences import ReadBlob, SourceDifferences
 from controller.schema.errors import ServiceError
 from controller.schema.minions import CompileView, HeldPull, MinionStatus, VolatileRead
 from controller.schema.plans import DriftView, MinionDiff
+from controller.schema.policies import PolicyView
 from controller.schema.runs import HistoryEntry, RunView
 from controller.sessions.sessions import KeyRegistry, Sessions
 from controller.store import HoldRecord, RunRecord, StatusRow, Store
 from highstate.desired import Desired
 from highstate.missing_sources import is_missing_source_warning
-from highstate.types import Problem
+from highstate.types import Minion, Problem
 
 _REJECTED = "its key is rejected: saltern key list"
 _NEW = "accepted; has not connected yet"
+SUSPENDED = "suspended in saltern.yaml"
 _MOST_TEXT = 8 * 1024 * 1024
 """Characters of all differences of one answer; those of further minions are without the content of files."""
 
@@ -63,6 +67,20 @@ class Status:
             for each in new
         ]
         return sorted(found, key=lambda each: each.minion)
+
+    def policy(self, minion: str) -> PolicyView:
+        """What of the policy holds for a minion now."""
+        row, live = self.known(minion), self.reconciler.live
+        revision = row.desired.revision if row.desired else ""
+        label = row.attempted_label if live.policy_for(revision) is not live.policy else live.label
+        one = Minion(id=minion, grains=self.reconciler.grains_of(minion))
+        return explained(live.policy_for(revision), one, self.reconciler.clock(), label)
+
+    def forbidden(self, minion: str) -> str:
+        """Why the policy forbids that something is applied on a minion now; empty where it does not."""
+        row = self.known(minion)
+        policy = self.reconciler.policy_of(row)
+        return SUSPENDED if policy.suspend else window_text(policy.windows, self.reconciler.clock())
 
     def samples(self) -> Iterator[MinionSample]:
         """What a scrape shows of each minion."""
@@ -108,7 +126,7 @@ class Status:
             drifted=view.drift.chunks if view.drift else 0,
             message=f"running: {running[0]}"
             if running
-            else _message(row, view, errors, self.reconciler.live.policy)
+            else _message(row, view, errors, self.reconciler.policy_of(row), self.reconciler.clock())
             or _owing(pending_triggers)
             or _faulty(session.problems if session else ()),
             errors=errors,
@@ -150,7 +168,7 @@ class Status:
             else "",
             drift=drift,
             drift_at=found_at,
-            heal=healed_by(row.minion.id, self.reconciler.live.policy) if drift else "",
+            heal=healed_by(row.minion.id, self.reconciler.policy_of(row)) if drift else "",
             errors=_texts(row.desired.errors) if row.desired else (),
             warnings=_texts(row.desired.warnings) if row.desired else (),
         )
@@ -269,25 +287,30 @@ def _faulty(problems: Sequence[str]) -> str:
     return f"configuration: {problems[0]}{more}" if problems else ""
 
 
-def healed_by(minion: str, policy: Policy) -> str:
+def healed_by(minion: str, policy: MinionPolicy) -> str:
     """What takes drift back."""
     return "healed by itself" if policy.drift.mode == "remediate" else f"to heal it: saltern sync {minion} --whole"
 
 
-def _message(row: StatusRow, view: ObservedState, errors: Sequence[str], policy: Policy) -> str:
+def _message(row: StatusRow, view: ObservedState, errors: Sequence[str], policy: MinionPolicy, now: float) -> str:
     """The one thing to know."""
     if errors:
         more = f" (+{len(errors) - 1} more)" if len(errors) > 1 else ""
         return f"compile error: {errors[0].splitlines()[0]}{more}"
     if health_of(view) is Health.FAILED and row.last_run is not None:
-        return f"{row.last_run.kind} {row.last_run.outcome}: {row.last_run.summary}"
+        last = f"{row.last_run.kind} {row.last_run.outcome}: {row.last_run.summary}"
+        given_up = view.last_run is not None and policy.retry.wait(view.last_run.failures) is None
+        return f"{last}; not tried again: retry.limit" if given_up else last
     match sync_of(view):
         case Sync.UNKNOWN:
             return "nothing compiled yet"
         case Sync.OUT_OF_SYNC if not view.connected and policy.apply != "manual":
             return "applies when it connects"
         case Sync.OUT_OF_SYNC:
-            return "waits for `saltern sync`"
+            shut = window_text(policy.windows, now) if policy.apply == "auto" else ""
+            return f"waits for its window: {shut}" if shut else "waits for `saltern sync`"
+        case Sync.PAUSED if not row.minion.paused:
+            return SUSPENDED
         case Sync.PROGRESSING if row.open_run is not None:
             return f"{row.open_run.kind} {row.open_run.run_id}"
     drift = ""

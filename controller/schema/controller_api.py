@@ -23,6 +23,7 @@ from controller.schema.keys import (
 from controller.schema.minions import CompileView, EngineStatus, MinionPresence, MinionStatus, ReturnerStatus
 from controller.schema.orchestrations import OrchestrationDetail, OrchestrationView
 from controller.schema.plans import MinionDiff
+from controller.schema.policies import PolicyView
 from controller.schema.preview_stream import PreviewItem
 from controller.schema.pulls import PullView
 from controller.schema.reactions import ReactionTrace, ReactionView
@@ -107,6 +108,9 @@ class ControllerApi(Protocol):
 
     async def why(self, minion: str) -> WhyView:
         """What led to the newest run or compile of a minion, and what followed."""
+
+    async def policy(self, minion: str) -> PolicyView:
+        """What of saltern.yaml holds for a minion now."""
 
     def run_detail(self, run_id: str) -> RunView:
         """One run; an unambiguous beginning of its id is enough."""

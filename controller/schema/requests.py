@@ -170,6 +170,12 @@ class WhyQuery(_Question, frozen=True, kw_only=True):
     minion: str
 
 
+class PolicyQuery(_Question, frozen=True, kw_only=True):
+    """`saltern policy explain`."""
+
+    minion: str
+
+
 class RunQuery(_Question, frozen=True, kw_only=True):
     """`saltern show`; the beginning of an id is enough."""
 

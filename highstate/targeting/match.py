@@ -197,6 +197,13 @@ def parse_target(
     return expression
 
 
+def expanded_target(expression: str, nodegroups: Nodegroups, matcher: Matcher | None = None) -> str:
+    """A compound expression with its nodegroups written out, or BadTarget; PatternRefused where it is too long."""
+    matcher = matcher or person_matcher()
+    parse_target(expression, nodegroups=nodegroups, matcher=matcher)
+    return " ".join(_words(expression, nodegroups, matcher))
+
+
 def broken_regex(
     expression: str, *, kind: MatcherKind, nodegroups: Nodegroups | None = None, matcher: Matcher | None = None
 ) -> str:

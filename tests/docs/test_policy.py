@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from controller.reconcile.policy import DriftPolicy, EventPolicy, Policy, PreviewPolicy, read_policy
+from controller.policy.policy import DriftPolicy, EventPolicy, Policy, PreviewPolicy, RetryPolicy
+from controller.policy.reading import read_policy
 from highstate.files import MemoryFiles
 from options.durations import parse_seconds
 
@@ -29,16 +30,16 @@ def test_the_first_example_is_the_defaults(pages):
 
 def test_every_key_and_default(pages, rows, coded):
     table = {row[0].strip("`"): row for row in rows(pages[PAGE].prose) if len(row) == 4}
-    sections = {"drift": DriftPolicy(), "previews": PreviewPolicy(), "events": EventPolicy()}
+    sections = {"drift": DriftPolicy(), "previews": PreviewPolicy(), "events": EventPolicy(), "retry": RetryPolicy()}
     plain = {name: getattr(Policy(), name) for name in Policy.__struct_fields__ if name not in sections}
     for section, each in sections.items():
         plain |= {f"{section}.{name}": getattr(each, name) for name in each.__struct_fields__}
     assert set(table) == set(plain)
     for key, row in table.items():
         default = row[2].strip("`").replace("(empty)", "")
-        if key in ("reactor", "rules", "schedule", "beacons"):
+        if key in ("reactor", "rules", "schedule", "beacons", "windows", "policies"):
             assert (default, Policy().reactor.entries, Policy().rules.rules) == ("", (), ())
-            assert (Policy().schedule.jobs, Policy().beacons) == ({}, ())
+            assert (Policy().schedule.jobs, Policy().beacons, Policy().windows, Policy().policies) == ({}, (), (), ())
             continue
         wanted = parse_seconds(default) if row[1] == "time" else VALUES.get(default, default)
         assert plain[key] == wanted, key

@@ -15,6 +15,8 @@ from controller.schema.runs import CallProgress, SyncReturn
 from controller.schema.targets import TargetExpression
 
 _BAD = ("failed", "error", "unreachable", "lost")
+_WAITING = ("pending", "paused", "outside-window")
+"""What is pending still is."""
 
 
 @click.command("sync")
@@ -45,7 +47,7 @@ def sync_command(
         output.document({item.minion: item for item in returns}, out)
     if any(item.outcome in _BAD for item in returns):
         return FAILED
-    return PENDING if any(item.outcome == "pending" for item in returns) else OK
+    return PENDING if any(item.outcome in _WAITING for item in returns) else OK
 
 
 def _show(item: SyncReturn, verbose: bool) -> None:

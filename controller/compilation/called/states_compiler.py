@@ -79,7 +79,7 @@ class StatesCompiler:
     ) -> CompileRequest:
         request = self.requests.request(trees, self.requests.known(minions), options)
         language = replace(request.language, **options)  # type: ignore[arg-type]  # names of its texts
-        return replace(request, language=language, states=question, drift={}, check_rate=0.0)
+        return replace(request, language=language, states=question, drift={}, drifts={}, check_rate=0.0)
 
     async def _compiled(self, request: CompileRequest, secrets: Sequence[str]) -> AsyncIterator[CompiledMinion]:
         """Answers; where templates lack answers of their machine, it is asked, and they are compiled again."""

@@ -10,12 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from controller.policy.policy import MinionPolicy, Policy
 from controller.reconcile.links import links_of
 from controller.reconcile.observation import GOOD
 from controller.reconcile.plan import FindLinks, PushPlan, plan
-from controller.reconcile.policy import Policy
 from controller.store import StatusRow
 from highstate.desired import Desired
+from highstate.types import Minion
 
 PUSH_WHOLE = "push: whole in saltern.yaml"
 FAILED = "their last run failed"
@@ -34,6 +35,8 @@ class AppliedSide:
     """Whether that waits for `saltern sync` now, and is applied by itself under the policy of the head."""
     whole: str = ""
     """Why the next push runs all of its states; empty: it runs what changes."""
+    checked: bool = False
+    """Whether what a push of a part has missed is applied after it, by the policy of the head."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,34 +51,38 @@ class BaseSide:
     """By minion."""
     document: Callable[[str], Desired | None]
     """Applied documents by digest."""
-    checks: bool = False
-    """Whether what a push of a part has missed is applied after it, by the policy of the head."""
 
     def is_applied(self, minion: str, digest: str) -> bool:
         """Whether a merge that leaves this document as it is leaves the minion as it is."""
         applied = self.applied.get(minion, AppliedSide())
         return not self.refused and not self.is_released(minion) and not _outdated(self, applied, digest)
 
+    def is_checked(self, minion: str) -> bool:
+        """Whether what a push of a part has missed there is applied after it."""
+        return self.applied.get(minion, AppliedSide()).checked
+
     def is_released(self, minion: str) -> bool:
         """Whether a merge has what waits applied, even if it changes nothing else."""
         return self.live and self.applied.get(minion, AppliedSide()).released
 
 
-def applied_side(row: StatusRow, live: Policy, policy: Policy) -> AppliedSide:
+def applied_side(row: StatusRow, minion: Minion, live: Policy, policy: Policy) -> AppliedSide:
     """What is known of a minion; `live`: the policy that holds, `policy`: that of the head."""
+    now, then = live.of(minion), policy.of(minion)
+    checked = then.verify == "apply"
     if row.hold is not None:
-        return AppliedSide()  # what it has now is taken back before anything else is applied
+        return AppliedSide(checked=checked)  # what it has now is taken back before anything else is applied
     applied = row.applied.digest if row.applied else ""
     whole = ""
     if not applied:
         whole = NEVER_APPLIED
     elif row.last_run is not None and row.last_run.outcome not in GOOD:
         whole = FAILED
-    elif policy.push == "whole":
+    elif then.push == "whole":
         whole = PUSH_WHOLE
     pending = is_pending(row)
-    released = pending and not row.minion.paused and lifts_manual(live, policy)
-    return AppliedSide(digest=applied, pending=pending, released=released, whole=whole)
+    released = pending and not row.minion.paused and lifts_manual(now, then)
+    return AppliedSide(digest=applied, pending=pending, released=released, whole=whole, checked=checked)
 
 
 def is_pending(row: StatusRow) -> bool:
@@ -83,9 +90,9 @@ def is_pending(row: StatusRow) -> bool:
     return row.desired is not None and row.desired.digest != (row.applied.digest if row.applied else "")
 
 
-def lifts_manual(live: Policy, policy: Policy) -> bool:
-    """Whether what waits for `saltern sync` is applied by itself once this policy is live."""
-    return live.apply == "manual" and policy.apply == "auto"
+def lifts_manual(live: MinionPolicy, policy: MinionPolicy) -> bool:
+    """Whether what waits for a person is applied by itself once this policy is live; both of one minion."""
+    return (live.apply == "manual" or live.suspend) and policy.apply == "auto" and not policy.suspend
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,16 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from controller.compilation.builder import shaping_of
 from controller.compilation.compile_messages import CompiledMinion
 from controller.compilation.compile_requests import CompileRequests
 from controller.compilation.dependency_index import DependencyIndex
-from controller.preview.sides.base_side import is_pending, lifts_manual
-from controller.reconcile.policy import Policy
+from controller.policy.policy import Policy
+from controller.preview.sides.base_side import applied_side, is_pending
 from controller.store import DesiredRecord, MinionRecord
 from gitfs.source import Trees
 from highstate.tops.heard_tops import heard_tops
+from highstate.types import Minion
 
 _TOGETHER = 50
 """Minions that are read at a time: the event loop waits for a read that is under way."""
@@ -64,7 +66,7 @@ def scope_of(
     if before.revision.digest != live:
         other = _affected(index, requests, before, ids, policies[0])
         kept = {minion: record for minion, record in kept.items() if minion not in other}
-    waiting = _waiting(requests, ids) if policy is not None and lifts_manual(requests.live.policy, policy) else set()
+    waiting = _waiting(requests, minions, policy) if policy is not None and may_hold(requests.live.policy) else set()
     concerned = [minion for minion in minions if minion.id in affected or minion.id not in kept or minion.id in waiting]
     return Scope(concerned=concerned, kept={minion.id: kept[minion.id] for minion in concerned if minion.id in kept})
 
@@ -92,11 +94,24 @@ def stored_base(record: DesiredRecord, document: Callable[[str], bytes | None]) 
     )
 
 
-def _waiting(requests: CompileRequests, minions: Sequence[str]) -> set[str]:
-    """Minions for which something is pending."""
-    starts = range(0, len(minions), _TOGETHER)
-    rows = (row for start in starts for row in requests.store.minions.status(minions[start : start + _TOGETHER]))
-    return {row.minion.id for row in rows if is_pending(row)}
+def may_hold(policy: Policy) -> bool:
+    """Whether what is pending waits for a person on any minion."""
+    said = (policy.apply == "manual" or policy.suspend, *(_holds(entry.changes) for entry in policy.policies))
+    return any(said)
+
+
+def _holds(changes: Mapping[str, Any]) -> bool:
+    return changes.get("apply") == "manual" or bool(changes.get("suspend"))
+
+
+def _waiting(requests: CompileRequests, minions: Sequence[MinionRecord], policy: Policy) -> set[str]:
+    """Minions on which something is pending that this policy has applied by itself."""
+    live, known = requests.live.policy, {each.id: Minion(id=each.id, grains=each.grains) for each in minions}
+    ids = list(known)
+    starts = range(0, len(ids), _TOGETHER)
+    rows = (row for start in starts for row in requests.store.minions.status(ids[start : start + _TOGETHER]))
+    pending = (row for row in rows if is_pending(row))
+    return {row.minion.id for row in pending if applied_side(row, known[row.minion.id], live, policy).released}
 
 
 def _desired(requests: CompileRequests, minions: Sequence[MinionRecord]) -> Iterator[DesiredRecord]:

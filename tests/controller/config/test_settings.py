@@ -9,7 +9,7 @@ import pytest
 from controller.config.sections import PortOptions
 from controller.config.settings import POLICY, BadControllerSettings, ControllerSettings, check_git, load_settings
 from controller.config.vault import VaultSettings
-from controller.reconcile.policy import Policy
+from controller.policy.policy import Policy
 from highstate.compile import CompileOptions
 
 

@@ -39,8 +39,8 @@ from controller.observe.event_budget import EventBudget
 from controller.observe.event_log import EventLog
 from controller.observe.metrics import Metrics
 from controller.observe.redactor import Redactor
+from controller.policy.policy import Policy
 from controller.reconcile.live import LiveRevision
-from controller.reconcile.policy import Policy
 from controller.sessions.file_answers import FileAnswers
 from controller.sessions.file_server import FileServer
 from controller.sessions.sessions import KeyRegistry, Sessions

@@ -12,12 +12,12 @@ from msgspec import structs
 from controller.compilation.compile_messages import CompiledMinion
 from controller.config.limits import PreviewLimits
 from controller.observe.redactor import Redactor
+from controller.policy.policy import PreviewPolicy
 from controller.preview.comparison import Comparer, Comparison
 from controller.preview.origins import Origins
 from controller.preview.reporting import Known, completed
 from controller.preview.repository_places import RepositoryPlaces
 from controller.preview.sides.base_side import BaseSide
-from controller.reconcile.policy import PreviewPolicy
 from controller.reconcile.source_differences import SourceDifferences
 from controller.schema.plans import FieldDiff
 from controller.schema.reports import PreviewReport, ResourceChange

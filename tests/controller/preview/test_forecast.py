@@ -1,10 +1,10 @@
 """Services that restart on whole groups, and the rules of the policy that a change breaks."""
 
+from controller.policy.policy import PreviewPolicy
 from controller.preview.folding import Fleet
 from controller.preview.forecast import FleetGroup, groups_of, restarts
 from controller.preview.service_acts import ServiceAct
 from controller.preview.violations import changed_rules, violations
-from controller.reconcile.policy import PreviewPolicy
 from controller.schema.reports import ChangeClass, ResourceChange
 
 GRAINS = {

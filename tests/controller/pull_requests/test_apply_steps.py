@@ -8,11 +8,11 @@ from msgspec.structs import replace
 from pull_transcripts import NOW, A, B, C, Forge, report_of
 
 from controller.forges.client import PullState
+from controller.policy.policy import PreviewPolicy
 from controller.preview.live.head_documents import HeadDocuments
 from controller.pull_requests.apply_rules import chosen_minions
 from controller.pull_requests.instructions import PlaceHolds, PullRules, ReadyDocuments, ReleaseHolds
 from controller.pull_requests.merge_steps import SOONEST_SECONDS, merge_is_due
-from controller.reconcile.policy import PreviewPolicy
 from controller.schema.reports import ApplyOutcome, ChangeClass, MergeOutcome, MinionErrors, Violation
 
 RULES = PullRules(check="x", policy=PreviewPolicy(apply=True))

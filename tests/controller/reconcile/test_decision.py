@@ -6,10 +6,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from controller.policy.policy import DriftPolicy, MinionPolicy, Policy, RetryPolicy, Window
+from controller.policy.windows import look
 from controller.reconcile.decision import (
     Apply,
     ApplyMissed,
+    ApplyRequested,
     CheckPush,
+    Decline,
+    Declined,
     Drift,
     Health,
     LastRun,
@@ -17,6 +22,7 @@ from controller.reconcile.decision import (
     OpenRun,
     ReleaseHold,
     Remediate,
+    Request,
     RequeueAfter,
     Resend,
     SendApplied,
@@ -29,7 +35,6 @@ from controller.reconcile.decision import (
     reconcile,
     sync_of,
 )
-from controller.reconcile.policy import DriftPolicy, Policy
 
 NOW = 1000.0
 AUTO = Policy()
@@ -38,6 +43,8 @@ SYNCED = ObservedState(
     connected=True, paused=False, broken=False, generation=2, desired="b", held="b", sent="", applied="b"
 )
 PUSHED = replace(SYNCED, held="a", applied="a")
+SHUT = Policy(drift=DriftPolicy(mode="remediate"), windows=(Window(schedule="0 4 * * *", duration=3600.0),))
+OPENS = 4 * 3600.0
 RUN = OpenRun(run_id="r1", digest="b", sent=True, asked_at=NOW - 10)
 BAD = LastRun(digest="b", good=False, finished_at=NOW - 10, failures=1)
 DRIFT = Drift(run_id="d1", found_at=NOW, chunks=2, remediations=0, remediated_at=0.0)
@@ -84,6 +91,28 @@ HELD = replace(SYNCED, hold_until=NOW + 500)
             replace(PUSHED, applied=""), AUTO, [SendDesired(), Apply(whole=True)], id="the first time: everything"
         ),
         pytest.param(PUSHED, Policy(push="whole"), [SendDesired(), Apply(whole=True)], id="policy asks for everything"),
+        pytest.param(PUSHED, SHUT, [RequeueAfter(OPENS)], id="outside its window: it keeps what it was told"),
+        pytest.param(
+            replace(PUSHED, applied=""), SHUT, [SendDesired(), RequeueAfter(OPENS)], id="outside, the first time"
+        ),
+        pytest.param(replace(SYNCED, drift=DRIFT), SHUT, [RequeueAfter(OPENS)], id="outside: drift is not healed"),
+        pytest.param(MISSED, SHUT, [RequeueAfter(OPENS)], id="outside: what a push missed waits, too"),
+        pytest.param(PART, SHUT, [CheckPush("r1")], id="outside: a check changes nothing"),
+        pytest.param(
+            replace(SYNCED, last_run=replace(BAD, finished_at=NOW - 500)),
+            SHUT,
+            [RequeueAfter(OPENS)],
+            id="outside: nothing is tried again",
+        ),
+        pytest.param(
+            replace(PUSHED, last_run=BAD), Policy(retry=RetryPolicy(limit=0)), [SendDesired()], id="no more attempts"
+        ),
+        pytest.param(
+            replace(PUSHED, last_run=BAD),
+            Policy(retry=RetryPolicy(duration=60.0)),
+            [SendDesired(), RequeueAfter(NOW - 10 + 60)],
+            id="retries wait as policy says",
+        ),
         pytest.param(PUSHED, Policy(apply="manual"), [], id="manual: it keeps what it was told"),
         pytest.param(replace(PUSHED, paused=True), AUTO, [], id="paused: it keeps what it was told"),
         pytest.param(replace(PUSHED, applied=""), Policy(apply="manual"), [SendDesired()], id="manual, the first time"),
@@ -233,6 +262,26 @@ def test_at_most_one_run_and_none_for_the_absent_or_paused(state, policy):
         assert state.open_run is None
     if not state.connected:
         assert instructions == []
+
+
+@given(
+    VIEWS, st.sampled_from([SHUT.windows, (*SHUT.windows, Window(kind="deny", schedule="0 4 * * *", duration=60.0))])
+)
+def test_nothing_is_changed_by_itself_outside_a_window(state, windows):
+    for now in (NOW, OPENS, OPENS + 60.0, OPENS + 3600.0):
+        found = reconcile(state, MinionPolicy(drift=DriftPolicy(mode="remediate"), windows=windows), now)
+        acts = [each for each in found if isinstance(each, Apply | Remediate | ApplyMissed)]
+        assert not acts or look(windows, now).open
+
+
+@pytest.mark.parametrize(
+    ("manual", "test", "declined"), [(False, False, True), (True, False, False), (False, True, False)]
+)
+def test_a_person_passes_a_window_that_says_so_and_may_always_test(manual, test, declined):
+    window = Window(schedule="0 4 * * *", duration=3600.0, manual=manual)
+    found = reconcile(replace(PUSHED, request=Request(whole=False, test=test)), Policy(windows=(window,)), NOW)
+    assert (found == [Decline(Declined.OUTSIDE_WINDOW)]) == declined
+    assert declined or isinstance(found[-1], ApplyRequested)
 
 
 @given(VIEWS)

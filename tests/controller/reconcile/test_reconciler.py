@@ -7,11 +7,11 @@ import pytest
 
 from controller.observe.metrics import Metrics
 from controller.observe.redactor import Redactor
+from controller.policy.policy import DriftPolicy, Policy
 from controller.reconcile.decision import AfterRun, Declined, Request
 from controller.reconcile.documents import Documents
 from controller.reconcile.jids import Jids
 from controller.reconcile.live import LiveRevision
-from controller.reconcile.policy import DriftPolicy, Policy
 from controller.reconcile.reconciler import RETRY_SECONDS, Reconciler
 from controller.sessions.sessions import Session, Sessions
 from controller.store import DesiredRecord, RevisionRecord, RunRecord, Store, StoreUnavailable

@@ -6,9 +6,9 @@ import pytest
 
 from controller.observe.metrics import Metrics
 from controller.observe.redactor import Redactor
+from controller.policy.policy import DriftPolicy, Policy
 from controller.reconcile.documents import Documents
 from controller.reconcile.jids import Jids
-from controller.reconcile.policy import DriftPolicy, Policy
 from controller.reconcile.reconciler import Reconciler
 from controller.reconcile.status import Status
 from controller.sessions.sessions import KeyRegistry, Progress, Session, Sessions

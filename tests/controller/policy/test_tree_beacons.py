@@ -2,7 +2,7 @@
 
 import pytest
 
-from controller.reconcile.policy import PolicyInvalid, read_policy
+from controller.policy.reading import PolicyInvalid, read_policy
 from highstate.files import MemoryFiles
 from highstate.targeting.targeted_beacons import with_beacons
 from highstate.types import Minion

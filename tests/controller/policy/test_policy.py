@@ -2,7 +2,8 @@
 
 import pytest
 
-from controller.reconcile.policy import DriftPolicy, Policy, PolicyInvalid, PreviewPolicy, read_policy
+from controller.policy.policy import DriftPolicy, Policy, PreviewPolicy
+from controller.policy.reading import PolicyInvalid, read_policy
 from highstate.files import MemoryFiles
 from options.durations import parse_seconds
 

@@ -1,0 +1,72 @@
+"""What of a policy holds for a minion, and which entry says so. Pure; called for `saltern policy explain`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from controller.policy.policy import MinionPolicy, Policy, changed
+from controller.policy.windows import is_active, look, opens_at
+from controller.schema.policies import PolicyKey, PolicyView, PolicyWindow
+from highstate.types import Minion
+
+_PLAIN = ("apply", "push", "verify", "suspend")
+_SECTIONS = ("drift", "retry")
+DEFAULT = "default"
+
+
+def explained(policy: Policy, minion: Minion, now: float, revision: str = "") -> PolicyView:
+    """What holds for a minion at a moment.
+
+    Args:
+        policy: of a revision.
+        minion: whose.
+        now: seconds since the epoch.
+        revision: its label.
+    """
+    one: MinionPolicy = policy
+    sources = {
+        key: ("saltern.yaml" if value != _leaves(MinionPolicy())[key] else DEFAULT)
+        for key, value in _leaves(one).items()
+    }
+    windows = [(window, "saltern.yaml") for window in policy.windows]
+    matching = [entry for entry in policy.policies if entry.concerns(minion)]
+    for entry in matching:
+        before, one = _leaves(one), changed(one, entry.changes)
+        source = f"{entry.name} (saltern.yaml:{entry.line})"
+        said = {key for key, value in _leaves(one).items() if value != before[key]} | entry.changes.keys()
+        sources |= dict.fromkeys(said & sources.keys(), source)
+        windows += [(window, source) for window in entry.changes.get("windows", ())]
+    state = look(one.windows, now)
+    return PolicyView(
+        minion=minion.id,
+        revision=revision,
+        entries=tuple(entry.name for entry in matching),
+        keys=tuple(PolicyKey(key=key, value=value, source=sources[key]) for key, value in _leaves(one).items()),
+        windows=tuple(
+            PolicyWindow(
+                kind=window.kind,
+                schedule=window.schedule,
+                duration=window.duration,
+                timezone=window.timezone,
+                manual=window.manual,
+                source=source,
+                open=is_active(window, now),
+            )
+            for window, source in windows
+        ),
+        open=state.open and not one.suspend,
+        manual=(state.open or state.manual) and not one.suspend,
+        why="suspended" if one.suspend else state.why,
+        opens_at=None if state.open or one.suspend else opens_at(one.windows, now),
+        changes_at=state.changes_at,
+    )
+
+
+def _leaves(policy: MinionPolicy) -> dict[str, Any]:
+    """Key -> value, but for windows."""
+    found = {key: getattr(policy, key) for key in _PLAIN}
+    for section in _SECTIONS:
+        found |= {f"{section}.{key}": value for key, value in msgspec.structs.asdict(getattr(policy, section)).items()}
+    return found

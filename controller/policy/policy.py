@@ -1,0 +1,234 @@
+"""The types of saltern.yaml: how a push is applied and drift is handled, as data in git, beside the base top.sls.
+
+`MinionPolicy` is what holds for one minion. A `Policy` is that of a revision: what holds for all minions, and the
+entries of `policies`, which change that for those that their targets mean (`Policy.of`).
+
+`reading` makes it of a tree; docs/policy.md has every key.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal, NamedTuple
+
+import msgspec
+
+from highstate.compile_options import MissingSource
+from highstate.targeting.match import match_minion
+from highstate.targeting.targeted_beacons import TargetedBeacons
+from highstate.types import Minion
+from reactors.controller_jobs import ControllerJobs
+from reactors.events import tag_matches
+from reactors.rules.native_rule import NativeRules
+from reactors.rules.reactor_map import ReactorMap
+from reactors.schedule import BadSchedule, parse_schedule
+
+_FEW = msgspec.Meta(max_length=100)
+
+
+class DriftPolicy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What minions do to find drift, and what is done about it. Times in seconds."""
+
+    mode: Literal["report", "remediate"] = "report"
+    interval: float = 1800.0
+    splay: float = 60.0
+    cron: str = ""
+    """Takes the place of `interval` when it is not empty."""
+    timezone: str = ""
+    """Whose clocks `cron` follows, as `Europe/Berlin`; empty: those of each minion."""
+    watch: bool = False
+    """Whether minions also check a file or service as soon as somebody else changes it."""
+
+    def schedule(self) -> dict[str, float | str | bool]:
+        """As the desired document carries it (`minion.agent.drift`); BadSchedule when it cannot be followed."""
+        schedule: dict[str, float | str | bool] = {}
+        if self.cron:
+            schedule = {"cron": self.cron, "splay": self.splay}
+            schedule |= {"timezone": self.timezone} if self.timezone else {}
+        elif self.timezone:
+            raise BadSchedule("timezone says how the times of cron are read, and there is no cron")
+        elif self.interval > 0:
+            schedule = {"interval": self.interval, "splay": self.splay}
+        parse_schedule(schedule)
+        return {**schedule, "watch": True} if self.watch else schedule
+
+
+class EventPolicy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What is kept of events."""
+
+    durable: Annotated[tuple[Annotated[str, msgspec.Meta(min_length=1, max_length=255)], ...], _FEW] = ()
+    """Globs of tags whose events are on disk before anybody sees them, and are all answered by reactors."""
+
+    def is_durable(self, tag: str) -> bool:
+        """Whether events of a tag are durable."""
+        return any(tag_matches(pattern, tag) for pattern in self.durable)
+
+
+_TOP = "top"
+
+
+class PreviewPolicy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What previews of pull requests check, and what may be done there. That of the base holds, never of the head."""
+
+    live: Annotated[int, msgspec.Meta(ge=0, le=1000)] = 2
+    """Connected minions of each class of change that are asked for a test run; 0: none."""
+    max_minions: Annotated[int, msgspec.Meta(ge=1)] | None = None
+    """Minions that a change may concern."""
+    forbid: tuple[str, ...] = ()
+    """State functions (globs) that a change may not add, change or trigger."""
+    irreversible: Literal["allow", "approve"] = "allow"
+    """Whether what a revert does not take back needs an approval."""
+    whole_group: Literal["allow", "approve"] = "allow"
+    """Whether a restart or stop of a service on all minions of a group needs an approval."""
+    strangers: Literal["none", "restricted"] = "none"
+    """What a pull request of somebody without write access gets before a maintainer asks for its preview."""
+    public_pillar: tuple[str, ...] = ()
+    """Keys of the pillar (paths with `:`, each part a glob) that strangers may see, with all below them."""
+    comment: Literal["update", "new", "hide-and-new"] = "update"
+    """What happens to the comment of an earlier preview."""
+    apply: bool = False
+    """Whether people with write access may apply a pull request before its merge."""
+    canary: int | str = 1
+    """Minions of each class of change that `/saltern apply --canary` begins with: a number, or a percentage as text."""
+    apply_hold: Annotated[float, msgspec.Meta(ge=1, le=7 * 86400)] = 3600.0
+    """Seconds until minions that a pull request was applied to go back, unless it is merged."""
+    drafts: bool = True
+    """Whether drafts are previewed before somebody with write access asks for it."""
+    groups: str | tuple[str, ...] = ("role", "roles")
+    """Grains whose values are groups of minions, beside the nodegroups; `top` for the targets of the top file."""
+
+    def canaries_of(self, minions: int) -> int:
+        """How many of so many minions of a class are canaries, at least one. ValueError when `canary` is neither."""
+        if isinstance(self.canary, int) and not isinstance(self.canary, bool) and self.canary >= 1:
+            return min(minions, self.canary)
+        share = re.fullmatch(r"(\d{1,3})\s*%", self.canary) if isinstance(self.canary, str) else None
+        if share is None or not 1 <= int(share[1]) <= 100:
+            raise ValueError(f"previews.canary: {self.canary!r} is no number from 1 and no percentage from 1% to 100%")
+        return max(1, math.ceil(minions * int(share[1]) / 100))
+
+    @property
+    def group_grains(self) -> tuple[str, ...]:
+        """The grains of `groups`."""
+        groups = (self.groups,) if isinstance(self.groups, str) else self.groups
+        return tuple(name for name in groups if name != _TOP)
+
+    @property
+    def group_targets(self) -> bool:
+        """Whether the targets of the top file are groups, too."""
+        return _TOP in ((self.groups,) if isinstance(self.groups, str) else self.groups)
+
+
+class RetryPolicy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """When a run that failed is tried again, as Argo CD's `retry`. Times in seconds."""
+
+    limit: Annotated[int, msgspec.Meta(ge=0)] | None = None
+    """How often; None: as long as the document is the same."""
+    duration: Annotated[float, msgspec.Meta(ge=1, le=86400)] = 30.0
+    """After the first failure."""
+    factor: Annotated[float, msgspec.Meta(ge=1, le=10)] = 2.0
+    """How much longer after each one more."""
+    max_duration: Annotated[float, msgspec.Meta(ge=1, le=7 * 86400)] = 3600.0
+
+    def wait(self, failures: int) -> float | None:
+        """Seconds from the last of so many failures in a row to the next attempt; None: there is none."""
+        if self.limit is not None and failures > self.limit:
+            return None
+        return float(min(self.max_duration, self.duration * self.factor ** min(max(failures, 1) - 1, 64)))
+
+
+class Window(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """When minions may be changed, as Argo CD's sync windows."""
+
+    kind: Literal["allow", "deny"] = "allow"
+    schedule: str
+    """Cron expression of its beginning."""
+    duration: Annotated[float, msgspec.Meta(ge=60, le=31 * 86400)]
+    """Seconds."""
+    timezone: str = "UTC"
+    """Whose clocks `schedule` follows."""
+    manual: bool = False
+    """Whether people may have something applied (`saltern sync`) while this window alone forbids it."""
+
+
+class MinionPolicy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What holds for one minion."""
+
+    apply: Literal["auto", "manual"] = "auto"
+    push: Literal["changed", "whole"] = "changed"
+    verify: Literal["apply", "report", "none"] = "apply"
+    """What a minion does when it has applied a part: plan the whole once, and apply or report what was missed."""
+    drift: DriftPolicy = DriftPolicy()
+    retry: RetryPolicy = RetryPolicy()
+    windows: Annotated[tuple[Window, ...], _FEW] = ()
+    suspend: bool = False
+    """Whether nothing is applied, as if each minion were paused."""
+
+
+class TargetedPolicy(NamedTuple):
+    """An entry of `policies`."""
+
+    name: str
+    target: str
+    """As it is written."""
+    expression: str
+    """The same with nodegroups written out."""
+    changes: Mapping[str, Any]
+    """Key (`apply`, `drift.mode`) -> value. `windows` are added to those that hold already."""
+    line: int
+    """Where it is in saltern.yaml."""
+
+    def concerns(self, minion: Minion) -> bool:
+        """Whether the target means a minion."""
+        return match_minion(self.expression, minion)
+
+
+class Policy(MinionPolicy, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The policy of a revision."""
+
+    facts: tuple[str, ...] = ()
+    """Functions (globs) that templates may ask of minions beside those that only look."""
+    missing_source: MissingSource = "refuse"
+    """What a salt:// source that is not in the tree does: the minion's compile fails, or the state does there."""
+    previews: PreviewPolicy = PreviewPolicy()
+    events: EventPolicy = EventPolicy()
+    reactor: ReactorMap = ReactorMap()
+    """Which SLS of the tree answer which events."""
+    rules: NativeRules = NativeRules()
+    """Native rules: events answered by typed calls."""
+    schedule: ControllerJobs = msgspec.field(default_factory=ControllerJobs)
+    """What the controller runs at times."""
+    beacons: tuple[TargetedBeacons, ...] = ()
+    """Beacons of minions."""
+    policies: tuple[TargetedPolicy, ...] = ()
+    """What is other for some minions; of two that say the same key the later one counts."""
+
+    def of(self, minion: Minion) -> MinionPolicy:
+        """What holds for a minion."""
+        found: MinionPolicy = self
+        for entry in self.policies:
+            if entry.concerns(minion):
+                found = changed(found, entry.changes)
+        return found
+
+
+def changed(policy: MinionPolicy, changes: Mapping[str, Any]) -> MinionPolicy:
+    """A policy with the changes of an entry.
+
+    An interval of drift checks takes the place of an earlier cron expression; windows are added, and nothing takes a
+    suspension back: what forbids something is not lifted by an entry that says nothing of it.
+    """
+    drift = {key.removeprefix("drift."): value for key, value in changes.items() if key.startswith("drift.")}
+    retry = {key.removeprefix("retry."): value for key, value in changes.items() if key.startswith("retry.")}
+    if "interval" in drift and "cron" not in drift:
+        drift |= {"cron": "", "timezone": ""}
+    return MinionPolicy(
+        apply=changes.get("apply", policy.apply),
+        push=changes.get("push", policy.push),
+        verify=changes.get("verify", policy.verify),
+        drift=msgspec.structs.replace(policy.drift, **drift),
+        retry=msgspec.structs.replace(policy.retry, **retry),
+        windows=(*policy.windows, *changes.get("windows", ())),
+        suspend=policy.suspend or changes.get("suspend", False),
+    )

@@ -1,0 +1,50 @@
+"""The JSON schema of saltern.yaml, for editors and checks of pull requests. Made of the types that read it."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import msgspec
+
+from controller.policy.entries import DriftChange, PolicyEntry, RetryChange
+from controller.policy.policy import DriftPolicy, Policy, PreviewPolicy, RetryPolicy, Window
+from controller.policy.seconds import TIMES
+
+_TIME = {"anyOf": [{"type": "number", "minimum": 0}, {"type": "string", "pattern": r"^\d+(\.\d+)?\s*[smhd]?$"}]}
+_STRUCTS: dict[str, tuple[type[msgspec.Struct], ...]] = {
+    "drift": (DriftPolicy, DriftChange),
+    "previews": (PreviewPolicy,),
+    "retry": (RetryPolicy, RetryChange),
+    "windows": (Window,),
+}
+"""Section -> the types that hold its times."""
+_FREE = {"reactor": "array", "rules": "array", "schedule": "object", "beacons": "array"}
+"""Keys whose values are described on pages of their own."""
+
+
+class _Written(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    policies: Annotated[tuple[PolicyEntry, ...], msgspec.Meta(max_length=1000)] = ()
+
+
+def json_schema() -> dict[str, Any]:
+    """The schema, of draft 2020-12."""
+    plain = [each for each in msgspec.structs.fields(Policy) if each.name not in (*_FREE, "policies")]
+    written = msgspec.defstruct(
+        "Policy",
+        [(each.name, each.type, msgspec.field(default=None)) for each in plain],
+        bases=(_Written,),
+        kw_only=True,
+        forbid_unknown_fields=True,
+    )
+    (root,), parts = msgspec.json.schema_components([written], ref_template="#/$defs/{name}")
+    found = parts.pop(root["$ref"].rpartition("/")[2])
+    for name, kind in _FREE.items():
+        found["properties"][name] = {"type": kind}
+    for section, keys in TIMES.items():
+        for struct in _STRUCTS[section]:
+            for key in keys & parts[struct.__name__]["properties"].keys():
+                parts[struct.__name__]["properties"][key] = dict(_TIME)
+    for part in (found, *parts.values()):
+        for each in part["properties"].values():
+            each.pop("default", None)
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **found, "title": "saltern.yaml", "$defs": parts}

@@ -1,0 +1,43 @@
+"""Times of saltern.yaml (`90s`, `2h`) as seconds, before its types are checked. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from options.durations import parse_seconds
+
+TIMES = {
+    "drift": frozenset(("interval", "splay")),
+    "previews": frozenset(("apply_hold",)),
+    "retry": frozenset(("duration", "max_duration")),
+    "windows": frozenset(("duration",)),
+}
+"""Keys of sections that are times."""
+
+
+def with_seconds(data: Any) -> Any:
+    """What was written, with its times in seconds; ValueError for a text that is no time."""
+    if not isinstance(data, Mapping):
+        return data
+    found = dict(data)
+    for section, keys in TIMES.items():
+        if isinstance(given := data.get(section), list):
+            found[section] = [_converted(section, one, keys) for one in given]
+        else:
+            found[section] = _converted(section, given, keys)
+        if section not in data:
+            del found[section]
+    return found
+
+
+def _converted(section: str, given: Any, keys: frozenset[str]) -> Any:
+    if not isinstance(given, Mapping):
+        return given
+    found = dict(given)
+    for key in keys & given.keys():
+        try:
+            found[key] = parse_seconds(given[key])
+        except ValueError as error:
+            raise ValueError(f"{section}.{key}: {error}") from error
+    return found
