@@ -130,10 +130,15 @@ def of_minion(minion: str, tag: str, data: object) -> TaggedData:
     return tag, {"id": minion, "tag": tag, "data": data, "cmd": "_minion_event", "pretag": None}
 
 
-def of_run(minion: str, run: str, tag: str, data: object) -> TaggedData:
-    """What a minion sends in a run; of the results of its states Salt's events say the job."""
-    told, whole = of_minion(minion, tag, data)
-    return told, {**whole, "jid": run} if tag.startswith(("salt/state_result/", "salt/job/")) else whole
+def of_run(minion: str, run: str, job: str, tag: str, data: object) -> TaggedData:
+    """What a minion sends in a run; of the results of its states Salt's events say the job, where the minion has the
+    run's own id.
+    """
+    for head in ("salt/state_result/", "salt/job/"):
+        if tag.startswith(head):
+            told, whole = of_minion(minion, f"{head}{job}/{tag.removeprefix(f'{head}{run}/')}", data)
+            return told, {**whole, "jid": job}
+    return of_minion(minion, tag, data)
 
 
 def may_say(minion: str, tag: str) -> bool:

@@ -15,6 +15,7 @@ from controller.engines.engines import Engines
 from controller.jobs.batches import Batches
 from controller.jobs.job_returners import ReturnerRequests
 from controller.jobs.jobs import Jobs
+from controller.jobs.opened_jobs import OpenedJobs
 from controller.jobs.state_calls import StateCalls
 from controller.jobs.tree_returners import TreeReturners
 from controller.messages.key_rotations import KeyRotations
@@ -62,6 +63,13 @@ def compose_actions(
         watchers=handlers.results.watchers,
         state_calls=_state_calls(shared, server, compilation, handlers, returners),
         returners=returners,
+        opened=OpenedJobs(
+            store=resources.store,
+            sessions=shared.sessions,
+            redactor=shared.redactor,
+            bus=shared.bus,
+            clock=shared.clock,
+        ),
     )
     return MinionActions(
         targets=shared.targets,

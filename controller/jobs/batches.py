@@ -80,6 +80,8 @@ class Batches:
             raise ServiceError("conflict", f"{len(self._tasks)} batches go on", hint="try again when one has ended")
         self.jobs.state_calls.parse(question.fun, question.args, question.kwargs)
         jid = self.jobs.ids.next()
+        event = self.jobs.opened.open(jid, minions, question, user)
+        self.jobs.opened.drive(jid)
         told = BatchEvents(
             bus=self.jobs.bus,
             clock=self.jobs.clock,
@@ -88,7 +90,7 @@ class Batches:
             user=user,
             minions=minions,
             size=size,
-            cause=0,
+            cause=event,
         )
         batch = _Batch(question=question, user=user, told=told, waiting=deque(minions))
         task = asyncio.create_task(self._run(batch, jid, size), name="batch")
@@ -147,12 +149,14 @@ class Batches:
             batch.told.halted("stop")
             batch.ended = True
             del self._going[jid]
+            self.jobs.opened.leave(jid)
             batch.changed.set()
 
     def _begin(self, batch: _Batch, group: Sequence[str], jid: str) -> None:
         batch.active |= dict.fromkeys(group)
         batch.told.begin(list(batch.active))
-        asked = self.jobs.start(group, structs.replace(batch.question, progress=False), user=batch.user, job=jid)
+        question = structs.replace(batch.question, progress=False)
+        asked = self.jobs.start(group, question, user=batch.user, cause=batch.told.cause, job=jid)
         follower = asyncio.create_task(self._follow(batch, asked), name="batch-group")
         batch.followers.add(follower)
         follower.add_done_callback(batch.followers.discard)

@@ -12,6 +12,7 @@ from typing import cast, get_args
 
 from controller.schema.jobs import JobMinion, JobOutcome, JobView
 from controller.store import RunRecord
+from controller.store.jobs.table import JobRecord
 
 UNREACHABLE = "unreachable"
 """The outcome of a run whose minion was not connected when the job began: it was never asked."""
@@ -51,18 +52,45 @@ def by_job(runs: Iterable[RunRecord]) -> dict[str, list[RunRecord]]:
     return {jid: list(each.values()) for jid, each in found.items()}
 
 
-def job_view(jid: str, runs: Sequence[RunRecord], minions: Sequence[JobMinion]) -> JobView:
-    """A job in a line, from its runs and what became of them."""
-    first = runs[0]
-    goes_on = any(run.state != "finished" for run in runs)
+def never_asked(minion: str, *, connected: bool, driven: bool) -> JobMinion:
+    """What became of a job on a minion that it means and that has no run of it.
+
+    Args:
+        minion: its id.
+        connected: whether it is connected now.
+        driven: whether somebody asks the minions of this job one after the other, and has not come to this one.
+    """
+    if driven:
+        return JobMinion(minion=minion, connected=connected, summary="waits for its turn")
+    why = "never asked: the job was ended, or the controller, before its turn"
+    return JobMinion(minion=minion, connected=connected, outcome="cancelled", summary=why)
+
+
+def job_view(
+    jid: str, runs: Sequence[RunRecord], minions: Sequence[JobMinion], job: JobRecord | None = None
+) -> JobView:
+    """A job in a line.
+
+    Args:
+        jid: its id.
+        runs: of its minions.
+        minions: what became of it on each, of those without a run, too.
+        job: how it was asked; None: it is a run of states, or not known any more.
+    """
+    first = runs[0] if runs else None
+    goes_on = any(run.state != "finished" for run in runs) or any(one.outcome is None for one in minions)
+    began = job.created if job is not None else min((run.created for run in runs), default=0.0)
     return JobView(
         jid=jid,
-        fun=first.fun or first.kind,
-        args=first.args,
-        user=first.user,
-        created=min(run.created for run in runs),
-        finished=None if goes_on else max(run.finished or run.created for run in runs),
-        minions=len(runs),
+        fun=job.fun if job else first.fun or first.kind if first else "",
+        args=job.args if job else first.args if first else "",
+        user=job.user if job else first.user if first else "",
+        target=job.tgt if job else "",
+        target_type=job.tgt_type if job else "",
+        metadata=dict(job.metadata) if job else {},
+        created=began,
+        finished=None if goes_on else max((run.finished or run.created for run in runs), default=began),
+        minions=len(minions),
         running=sum(one.outcome is None for one in minions),
         outcomes=dict(Counter(one.outcome for one in minions if one.outcome is not None)),
     )

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from controller.jobs.job_outcomes import UNREACHABLE, by_job, job_view, outcome_of
+from controller.jobs.job_outcomes import UNREACHABLE, by_job, job_view, never_asked, outcome_of
 from controller.jobs.jobs import Jobs
 from controller.schema.errors import ServiceError
 from controller.schema.jobs import JobDetail, JobKill, JobMinion, JobsQuery, JobView
 from controller.schema.requests import CallQuestion
 from controller.schema.targets import TargetExpression
 from controller.store import RunRecord
+from controller.store.jobs.table import JobRecord
 
 MOST_RUNS = 20_000
 """The newest runs among which jobs are looked for."""
@@ -39,19 +41,12 @@ class JobReports:
     async def kill(self, jid: str, user: str) -> Sequence[JobKill]:
         """Have a job ended at once on the minions where it goes on; who that is. Its runs return as cancelled."""
         detail = await self.detail(jid)
-        left = [one for one in detail.minions if one.state != "finished"]
-        killed = []
-        job = ""
-        for one in left:
-            question = CallQuestion(
-                target=TargetExpression(kind="list", expression=one.minion), fun="saltutil.kill_job", args=(one.run_id,)
-            )
-            asked = self.jobs.start([one.minion], question, user=user, job=job)
-            self.jobs.forget(asked)
-            run_id, future = asked[one.minion]
-            job = job or run_id
-            killed.append(JobKill(minion=one.minion, asked=future is not None))
-        return killed
+        left = [one.minion for one in detail.minions if one.run_id and one.state != "finished"]
+        target = TargetExpression(kind="list", expression=",".join(left))
+        question = CallQuestion(target=target, fun="saltutil.kill_job", args=(detail.job.jid,))
+        asked = self.jobs.start(left, question, user=user)
+        self.jobs.forget(asked)
+        return [JobKill(minion=minion, asked=future is not None) for minion, (_, future) in asked.items()]
 
     def _connected(self) -> frozenset[str]:
         return frozenset(session.minion for session in self.jobs.sessions)
@@ -60,26 +55,43 @@ class JobReports:
         runs = self.jobs.store.runs.newest(kinds=_KINDS, limit=MOST_RUNS)
         limit = min(max(query.limit, 1), MOST_JOBS)
         found: list[JobView] = []
-        for jid, own in reversed(by_job(reversed(runs)).items()):
-            if query.active and all(run.state == "finished" for run in own):
-                continue
-            found.append(job_view(jid, own, self._minions(own, connected, {})))
-            if len(found) == limit:
-                break
-        return found
+        jobs = (
+            (jid, own)
+            for jid, own in reversed(by_job(reversed(runs)).items())
+            if not query.active or self.jobs.opened.is_driven(jid) or any(run.state != "finished" for run in own)
+        )
+        while len(found) < limit and (some := dict(itertools.islice(jobs, limit))):
+            asked = self.jobs.store.jobs.many(list(some))
+            for jid, own in some.items():
+                minions = self._minions(jid, own, asked.get(jid), connected, {})
+                found.append(job_view(jid, own, minions, asked.get(jid)))
+        return found[:limit]
 
     def _detail(self, jid: str, connected: frozenset[str]) -> JobDetail:
-        runs = next(iter(by_job(self.jobs.store.runs.of_job(jid)).items()), None)
-        if runs is None:
+        runs = self.jobs.store.runs.of_job(jid)
+        jid = (runs[0].job or runs[0].run_id) if runs else jid
+        job = self.jobs.store.jobs.get(jid)
+        if not runs and job is None:
             raise ServiceError("not-found", f"no job {jid!r}", hint="`saltern jobs list` shows the newest")
+        own = by_job(runs).get(jid, [])
         seen = {record.id: record.last_seen for record in self.jobs.store.minions.all()}
-        minions = self._minions(runs[1], connected, seen)
-        return JobDetail(job=job_view(*runs, minions), minions=tuple(sorted(minions, key=lambda one: one.minion)))
+        minions = self._minions(jid, own, job, connected, seen)
+        return JobDetail(
+            job=job_view(jid, own, minions, job), minions=tuple(sorted(minions, key=lambda one: one.minion))
+        )
 
     def _minions(
-        self, runs: Sequence[RunRecord], connected: frozenset[str], seen: Mapping[str, float | None]
+        self,
+        jid: str,
+        runs: Sequence[RunRecord],
+        job: JobRecord | None,
+        connected: frozenset[str],
+        seen: Mapping[str, float | None],
     ) -> list[JobMinion]:
-        return [self._minion(run, run.minion in connected, seen.get(run.minion)) for run in runs]
+        found = [self._minion(run, run.minion in connected, seen.get(run.minion)) for run in runs]
+        known, driven = {run.minion for run in runs}, self.jobs.opened.is_driven(jid)
+        left = [minion for minion in (job.minions if job is not None else ()) if minion not in known]
+        return found + [never_asked(minion, connected=minion in connected, driven=driven) for minion in left]
 
     def _minion(self, run: RunRecord, connected: bool, seen: float | None) -> JobMinion:
         outcome = outcome_of(run, self._ending(run), connected=connected)

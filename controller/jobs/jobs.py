@@ -25,10 +25,10 @@ import msgspec.structs
 
 from controller.jobs.job_outcomes import UNREACHABLE
 from controller.jobs.job_returners import ReturnerRequests
+from controller.jobs.opened_jobs import OpenedJobs
 from controller.jobs.state_calls import StateCalls
 from controller.observe.metrics import Metrics
 from controller.observe.redactor import Redactor
-from controller.observe.run_functions import arguments_of
 from controller.observe.run_text import progress_text, requested, typed_arguments
 from controller.reconcile.jids import Jids
 from controller.reconcile.reconciler import Reconciler
@@ -37,7 +37,6 @@ from controller.schema.requests import CallQuestion
 from controller.schema.runs import CallProgress, CallReturn
 from controller.sessions.sessions import Sessions
 from controller.store import RunRecord, Store
-from reactors import tags
 from reactors.bus import Bus
 from wire.messages import RETURNERS_OF_CALL, Call, RunProgress, RunResult, ToMinion
 from wire.server.server import Server
@@ -69,6 +68,7 @@ class Jobs:
     watchers: dict[str, Callable[[RunProgress], None]]
     state_calls: StateCalls
     returners: ReturnerRequests
+    opened: OpenedJobs
 
     async def call(
         self, minions: Sequence[str], question: CallQuestion, *, user: str = "", cause: int = 0
@@ -96,33 +96,34 @@ class Jobs:
     ) -> dict[str, _Asked]:
         """Have minions call a function; for `gather`, or `forget` when nobody waits. ServiceError for bad arguments.
 
-        `job`: its id, where that was chosen before; empty: the id of its first run.
+        Args:
+            minions: that are asked; each is connected or not.
+            question: what they are asked.
+            user: who asks.
+            cause: id of the event that the job follows from; of one that `opened` knows, that of its beginning.
+            job: its id, where `opened` knows it already; empty: it begins here, with the id of its first run.
         """
         asked: dict[str, _Asked] = {}
         question = with_jids_as_text(question)
-        fun = question.fun
         returners, of_tree = self.returners.read_for_minions(question.ret, question.ret_config, question.ret_kwargs)
         if of_tree:
             self._check_take_returners(minions)
-        compiled = self.state_calls.parse(fun, question.args, question.kwargs)
+        compiled = self.state_calls.parse(question.fun, question.args, question.kwargs)
+        if not minions:
+            return {}
+        first = self.ids.next()
+        if not job:
+            job, cause = first, self.opened.open(first, minions, question, user, cause)
         runs: list[RunRecord] = []
         with self.store.transaction():  # one for all minions; nobody is asked for what is not on disk
-            for minion in minions:
-                typed = self.redactor.of(minion).text(typed_arguments(fun, question.args, question.kwargs))
-                run = RunRecord(
-                    run_id=self.ids.next(),
-                    minion=minion,
-                    kind="call",
-                    created=self.clock(),
-                    reason=requested(f"run {fun} {typed}".rstrip(), user),
-                    user=user,
-                    fun=fun,
-                    args=typed,
+            for place, minion in enumerate(minions):
+                run = replace(
+                    self._run_of(minion, question, user),
+                    run_id=self.ids.next() if place else first,
                     job=job,
                     returners=returners,
                     revision=self.state_calls.compiler.revision if compiled else "",
                 )
-                job = job or run.run_id
                 shown_here = compiled is not None and compiled.question.shows
                 if shown_here or self.sessions.session(minion) is not None:
                     asked[minion] = run.run_id, self._record(run)
@@ -132,31 +133,31 @@ class Jobs:
                     away = replace(run, state="finished", outcome=UNREACHABLE, finished=run.created, returners="")
                     self.store.runs.create(away)
         for run in runs:
+            self.reconciler.follow_run(run.run_id, cause)
             if compiled is None:
                 self._send(run, self._message(run, question))
-            self._begun(run, question, cause)
         if compiled is not None:
             self.state_calls.begin(runs, compiled, question)
         return asked
+
+    def _run_of(self, minion: str, question: CallQuestion, user: str) -> RunRecord:
+        words = typed_arguments(question.fun, question.args, question.kwargs)
+        text = self.redactor.of(minion).text(words)
+        return RunRecord(
+            run_id="",
+            minion=minion,
+            kind="call",
+            created=self.clock(),
+            reason=requested(f"run {question.fun} {text}".rstrip(), user),
+            user=user,
+            fun=question.fun,
+            args=text,
+        )
 
     def forget(self, asked: Mapping[str, _Asked]) -> None:
         """Nobody waits for what `start` gave."""
         for run_id, _ in asked.values():
             self.waiters.pop(run_id, None)
-
-    def _begun(self, run: RunRecord, question: CallQuestion, cause: int) -> None:
-        """Say that a minion was asked, with Salt's words."""
-        asked = {
-            "id": run.minion,
-            "tgt": question.target.expression,
-            "tgt_type": question.target.kind,
-            "minions": [run.minion],
-            "missing": [] if self.sessions.session(run.minion) is not None else [run.minion],
-            "user": run.user,
-        }
-        said = tags.job_new(run.run_id, asked, run.fun, arguments_of(run))
-        event = self.bus.publish(*said, cause=cause)
-        self.reconciler.follow_run(run.run_id, event.id)
 
     def ask(self, run: RunRecord, message: ToMinion) -> tuple[str, asyncio.Future[RunResult] | None]:
         """Record a run and send its message; (run id, future), the future None when the minion is not connected."""
@@ -209,6 +210,7 @@ class Jobs:
             returners=of_tree,
             return_config=question.ret_config if of_tree else "",
             return_kwargs=question.ret_kwargs if of_tree else {},
+            metadata=question.metadata,
         )
 
     def _check_take_returners(self, minions: Sequence[str]) -> None:

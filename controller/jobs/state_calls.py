@@ -144,6 +144,7 @@ class StateCalls:
             returners=of_tree,
             return_config=question.ret_config if of_tree else "",
             return_kwargs=question.ret_kwargs if of_tree else {},
+            metadata=question.metadata,
         )
         self.metrics.sent(type(message).__name__)
         self.server.send(session.key, message)

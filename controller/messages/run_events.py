@@ -47,10 +47,11 @@ class RunEventHandler:
     def _publish(self, minion: str, run: RunRecord | None, message: RunEvents, known: int) -> None:
         """Keep and publish events beyond the first `known`. What the controller says itself, no minion can say."""
         cause, revision = (0, "") if run is None else (self.reconciler.run_event(run), run.revision)
+        job = message.run_id if run is None else run.job or run.run_id
         events = []
         for tag, data in self.publisher.redactor.events(minion, message.events[known:]):
             if tags.may_say_in_run(minion, message.run_id, tag):
-                events.append(tags.of_run(minion, message.run_id, tag, data))
+                events.append(tags.of_run(minion, message.run_id, job, tag, data))
             else:
                 self.publisher.refuse_reserved(minion, tag)
         refused = message.end - message.first - len(message.events)

@@ -188,6 +188,7 @@ class RunResults:
     def _publish_result(self, run: RunRecord, result: RunResult, changed: int, failed: int) -> int:
         """Publish how a run ended; the id of the event."""
         data = {
+            "run": run.run_id,
             "kind": run.kind,
             "user": run.user,
             "outcome": result.outcome,
@@ -197,11 +198,19 @@ class RunResults:
             "error": result.error,
             **({"ret": ",".join(returners_of(run.returners).names)} if run.returners else {}),
             **_schedule_data(run, result),
+            **self._metadata(run, result),
             **call_data(run, result),
         }
         cause = self.reconciler.run_event(run)
-        said = tags.job_return(run.run_id, run.minion, data)
+        said = tags.job_return(run.job or run.run_id, run.minion, data)
         return self.context.bus.publish(*said, cause=cause, revision=run.revision).id
+
+    def _metadata(self, run: RunRecord, result: RunResult) -> dict[str, Any]:
+        """Those of the job, by the controller's own word: that the minion says some only shows that there are any."""
+        if not run.job or not result.metadata:
+            return {}
+        found = self.context.store.jobs.metadata(run.job)
+        return {"metadata": dict(found)} if found else {}
 
 
 def call_data(run: RunRecord, result: RunResult) -> dict[str, Any]:

@@ -41,7 +41,8 @@ def steps_of(store: Store, minion: str) -> Iterator[WhyStep]:
     """The chain as people read it."""
     for event in chain(store.events, minion):
         failed = _is("salt/job/*/ret/*", event.tag)
-        yield step_of(event, failures(store.runs.result(str(event.data.get("jid")))) if failed else ())
+        run = str(event.data.get("run") or event.data.get("jid"))
+        yield step_of(event, failures(store.runs.result(run)) if failed else ())
 
 
 def failures(result: Any) -> Iterator[str]:

@@ -23,10 +23,15 @@ def arguments_of(run: RunRecord) -> list[Any]:
     """Its arguments as a job has them: named ones in a mapping that is marked. Those cut by their length are a text."""
     if run.kind not in ("call", "runner", "wheel"):
         return [{"__kwarg__": True, "test": True}] if run.test else []
+    return typed(run.args)
+
+
+def typed(text: str) -> list[Any]:
+    """Arguments from the words that one would type, as `arguments_of` has them."""
     try:
-        args, kwargs = parse(shlex.split(run.args))
+        args, kwargs = parse(shlex.split(text))
     except (BadArgument, ValueError):
-        return [run.args]
+        return [text]
     return [*args, *([{"__kwarg__": True, **kwargs}] if kwargs else [])]
 
 

@@ -173,6 +173,8 @@ class ReactionActions:
     async def _in_batches(self, minions: Sequence[str], size: int, question: CallQuestion, cause: int) -> None:
         """Have so many minions at a time call a function; the next begin when these have answered, or time is up."""
         jobs, job = self.jobs, self.jobs.ids.next()
+        cause = jobs.opened.open(job, minions, question, USER, cause)
+        jobs.opened.drive(job)
         told = BatchEvents(
             bus=jobs.bus,
             clock=jobs.clock,
@@ -193,6 +195,7 @@ class ReactionActions:
                     told.returned(minion, answered=result is not None)
             told.complete()
         finally:
+            jobs.opened.leave(job)
             told.halted("stop")
 
 

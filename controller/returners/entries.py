@@ -15,6 +15,7 @@ from controller.jobs.job_returners import returners_of
 from controller.observe.run_functions import arguments_of, function_of
 from controller.runners.job_views import MASTER, jid_of, result_of
 from controller.store import RunRecord
+from controller.store.jobs.table import JobRecord
 from minion.returners.spool import Waiting
 from reactors.events import Event, tag_matches
 
@@ -37,7 +38,7 @@ def ended_run(settings: ReturnerSettings, tag: str, data: Mapping[str, Any]) -> 
         return ""
     parts = tag.split("/")
     if len(parts) >= 4 and parts[3] == "ret" and (settings.job_caches or data.get("ret")):
-        return parts[2]
+        return str(data.get("run") or parts[2])
     return ""
 
 
@@ -49,12 +50,14 @@ def event_entries(settings: ReturnerSettings, event: Event, life: str) -> Iterat
         yield Waiting(returner=returner, kind="event", name=f"{life}-{event.id}", body=body)
 
 
-def load_entries(settings: ReturnerSettings, runs: Sequence[RunRecord]) -> Iterator[Waiting]:
-    """What was asked for in a job (all its runs), for the job caches."""
+def load_entries(
+    settings: ReturnerSettings, runs: Sequence[RunRecord], job: JobRecord | None = None
+) -> Iterator[Waiting]:
+    """What was asked for in a job (all its runs, and how it was asked where that is known), for the job caches."""
     if not runs:
         return
-    jid, minions = jid_of(runs[0]), sorted(run.minion or MASTER for run in runs)
-    load = {
+    jid, minions = jid_of(runs[0]), sorted(job.minions if job else {run.minion or MASTER for run in runs})
+    load: dict[str, Any] = {
         "jid": jid,
         "fun": function_of(runs[0]),
         "arg": arguments_of(runs[0]),
@@ -64,6 +67,9 @@ def load_entries(settings: ReturnerSettings, runs: Sequence[RunRecord]) -> Itera
         "ret": "",
         "minions": minions,
     }
+    if job is not None:
+        load |= {"tgt": job.tgt, "tgt_type": job.tgt_type}
+        load |= {"metadata": dict(job.metadata)} if job.metadata else {}
     for name in settings.job_caches:
         yield Waiting(returner=name, kind="load", name=jid, body=load)
 

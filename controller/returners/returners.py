@@ -237,12 +237,13 @@ class Returners:
     def _entries(self, run: RunRecord) -> Sequence[Waiting]:
         jid, runs = jid_of(run), self.store.runs
         load: Sequence[RunRecord] = ()
+        job = None
         if self.settings.job_caches and jid not in self._loaded:
-            load = runs.of_job(jid) or (run,)
+            load, job = runs.of_job(jid) or (run,), self.store.jobs.get(jid)
             self._loaded[jid] = None
             if len(self._loaded) > _LOADS:
                 del self._loaded[next(iter(self._loaded))]
-        return *load_entries(self.settings, load), *return_entries(self.settings, run, runs.result(run.run_id))
+        return *load_entries(self.settings, load, job), *return_entries(self.settings, run, runs.result(run.run_id))
 
     async def _until_written(self, write: Callable[[], _T]) -> _T:
         """Do it in a thread, again until the disk takes it; what comes meanwhile waits in memory, bounded."""

@@ -10,8 +10,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from controller.jobs.job_outcomes import UNREACHABLE
-from controller.observe.run_functions import arguments_of, function_of, unmarked
+from controller.observe.run_functions import arguments_of, function_of, typed, unmarked
 from controller.store import RunRecord
+from controller.store.jobs.table import JobRecord
 
 MASTER = "controller"
 """Stands where Salt has the id of the master."""
@@ -35,9 +36,19 @@ def by_job(runs: Iterable[RunRecord]) -> dict[str, list[RunRecord]]:
     return found
 
 
-def job_view(runs: Sequence[RunRecord]) -> dict[str, Any]:
-    """A job as `jobs.list_jobs` shows it."""
+def job_view(runs: Sequence[RunRecord], job: JobRecord | None = None) -> dict[str, Any]:
+    """A job as `jobs.list_jobs` shows it; `job`: how it was asked, where that is known."""
     first = runs[0]
+    if job is not None:
+        return {
+            "Function": job.fun,
+            "Arguments": typed(job.args),
+            "Target": job.tgt,
+            "Target-type": job.tgt_type,
+            "User": job.user,
+            "StartTime": time_of(job.created),
+            **({"Metadata": dict(job.metadata)} if job.metadata else {}),
+        }
     minions = sorted(run.minion or MASTER for run in runs)
     return {
         "Function": function_of(first),

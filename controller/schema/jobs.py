@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import msgspec
 
@@ -22,6 +22,11 @@ class JobView(ApiStruct, frozen=True, kw_only=True):
     args: str = ""
     """As one would type them; passwords are left out."""
     user: str = ""
+    target: str = ""
+    """As it was typed; empty for a run of states, and where it is not known any more."""
+    target_type: str = ""
+    metadata: dict[str, Any] = msgspec.field(default_factory=dict)
+    """What somebody gave it along (`--metadata`)."""
     created: float = 0.0
     finished: float | None = None
     """When its last minion returned; None while one is waited for."""
@@ -37,12 +42,12 @@ class JobMinion(ApiStruct, frozen=True, kw_only=True):
     """What became of a job on one minion."""
 
     minion: str
-    run_id: str
-    """`saltern history RUN` shows what it returned."""
+    run_id: str = ""
+    """`saltern history RUN` shows what it returned; empty: it was not asked."""
     outcome: JobOutcome | None = None
     """None: it goes on there."""
     state: str = ""
-    """requested, started or finished."""
+    """requested, started or finished; empty: it was not asked."""
     connected: bool = False
     last_seen: float | None = None
     started: float | None = None

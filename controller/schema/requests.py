@@ -85,6 +85,8 @@ class CallQuestion(_Question, frozen=True, kw_only=True):
     """The profile of their options."""
     ret_kwargs: dict[str, Any] = {}
     """Options above those of the configuration."""
+    metadata: dict[str, Any] = {}
+    """Kept with the job, and told in its events."""
 
 
 class RunnerQuestion(_Question, frozen=True, kw_only=True):

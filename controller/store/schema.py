@@ -22,7 +22,7 @@ from sqlalchemy import (
     text,
 )
 
-HEAD = "0012"
+HEAD = "0013"
 """The newest migration."""
 
 metadata = MetaData(
@@ -162,6 +162,22 @@ runs = Table(
     Index("open_runs", "minion", "seq", sqlite_where=_OPEN),
     Index("returned_runs", "seq", sqlite_where=text("returners IS NOT NULL")),
 )
+
+jobs = Table(
+    "jobs",
+    metadata,
+    Column("seq", Integer, primary_key=True, autoincrement=True),
+    Column("jid", String(255), nullable=False, unique=True),
+    Column("fun", Text, nullable=False),
+    Column("args", Text, nullable=False),
+    Column("tgt", Text, nullable=False),
+    Column("tgt_type", String(32), nullable=False),
+    Column("user", Text, nullable=False),
+    Column("created", Float, nullable=False),
+    Column("minions", LargeBinary, nullable=False),
+    Column("metadata", LargeBinary),
+)
+"""What minions were asked for together, by people, reactors and orchestrations."""
 
 results = Table(
     "results",

@@ -19,6 +19,7 @@ from controller.store.documents import DocumentBlobs
 from controller.store.events import Events
 from controller.store.facts import FactsTable
 from controller.store.holds import Holds
+from controller.store.jobs.table import JobTable
 from controller.store.keys import Keys
 from controller.store.mines import Mines
 from controller.store.minions import Minions
@@ -54,6 +55,7 @@ class Store:
         self.mines = Mines(database)
         self.secrets = SecretsTable(database)
         self.runs = Runs(database)
+        self.jobs = JobTable(database)
         self.run_events = RunEventCounts(database)
         self.events = Events(database)
         self.reports = Reports(database)
@@ -94,6 +96,7 @@ class Store:
         write lock. Returns the number of runs forgotten.
         """
         gone = sum(self.runs.prune(keep, minion_id, result_bytes) for minion_id in self.runs.minions())
+        self.jobs.prune()
         self.documents.prune()
         self.revisions.prune(keep)
         return gone

@@ -21,7 +21,7 @@ from saltern.client.stream_reader import Ended, StreamReader
 MOST_WAITING = 1000
 """Returns that wait to be read; the controller keeps the others."""
 _IGNORED = (
-    *("gather_job_timeout", "listen", "show_timeout", "show_jid", "verbose", "progress", "failhard", "metadata"),
+    *("gather_job_timeout", "listen", "show_timeout", "show_jid", "verbose", "progress", "failhard"),
     *("delimiter", "io_loop", "raw", "user", "key", "client", "jid_include", "asynchronous", "full_return"),
 )
 
@@ -43,7 +43,7 @@ class JobRequest:
         more: Mapping[str, Any],
     ) -> JobRequest:
         """The request that Salt's arguments mean; SaltInvocationError for what is not known."""
-        known = {name: more[name] for name in ("ret_config", "ret_kwargs") if name in more}
+        known = {name: more[name] for name in ("ret_config", "ret_kwargs", "metadata") if name in more}
         if unknown := sorted(set(more) - set(known) - set(_IGNORED) - set(CREDENTIALS)):
             raise SaltInvocationError(f"there is no argument {unknown[0]}; arguments of the function stand in kwarg")
         if not isinstance(fun, str):

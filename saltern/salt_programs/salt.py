@@ -64,7 +64,7 @@ def kind_of(given: dict[str, Any]) -> str:
 @click.option("--preview-target", "preview", is_flag=True)
 @click.option("--summary", is_flag=True)
 @click.option("-d", "--doc", "--documentation", "doc", is_flag=True)
-@click.option("--metadata", "metadata", default="")
+@click.option("--metadata", "metadata", default="", metavar="YAML")
 @shared_options
 def command(words: Sequence[str], **given: Any) -> int:
     """Call FUNCTION on the minions that TARGET means. `saltern run` is the same under Saltern's name."""
@@ -130,7 +130,13 @@ class _Asked:
         """The exit code."""
         if self._given["detached"]:
             jid = self._local.cmd_async(
-                self._tgt, self._fun, self._arg, self._kind, self._given["returners"], kwarg=self._kwarg
+                self._tgt,
+                self._fun,
+                self._arg,
+                self._kind,
+                self._given["returners"],
+                kwarg=self._kwarg,
+                **self._metadata(),
             )
             if not jid:
                 fail("No minions matched the target. No command was sent, no jid was assigned.", NO_MINIONS)
@@ -152,8 +158,13 @@ class _Asked:
         limit = self._given["safe_limit"]
         return bool(limit) and len(self._local.gather_minions(self._tgt, self._kind)) > limit
 
+    def _metadata(self) -> dict[str, Any]:
+        return {"metadata": value_of(self._given["metadata"])} if self._given["metadata"] else {}
+
     def _returns(self) -> Iterator[dict[str, Any]]:
-        more = {"ret_config": self._given["return_config"]} if self._given["return_config"] else {}
+        more = self._metadata()
+        if self._given["return_config"]:
+            more["ret_config"] = self._given["return_config"]
         if self._given["return_kwargs"]:
             more["ret_kwargs"] = value_of(self._given["return_kwargs"])
         yield from self._local.cmd_cli(
@@ -225,6 +236,7 @@ class _Asked:
             failhard=self._given["failhard"],
             batch_wait=self._given["batch_wait"],
             raw=True,
+            **self._metadata(),
         ):
             data = one["data"]
             values[data["id"]] = data["return"]

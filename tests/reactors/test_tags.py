@@ -24,7 +24,7 @@ OURS = {
     "salt/presence/change": tags.presence_change(["web1"], []),
     "salt/job/JID/new": tags.job_new(JID, ASKED, "test.arg", [1]),
     "salt/job/JID/ret/ID": tags.job_return(JID, "web1", RETURNED),
-    "salt/state_result/JID/ID/two": tags.of_run("web1", JID, f"salt/state_result/{JID}/web1/two", {"ret": {}}),
+    "salt/state_result/JID/ID/two": tags.of_run("web1", "run", JID, "salt/state_result/run/web1/two", {"ret": {}}),
     "custom/tag": tags.of_minion("web1", "custom/tag", {"b": 2}),
 }
 NOT_HERE = {"pub": "keys are CurveZMQ keys; `fingerprint` names them", "ts": "the same as `_stamp`"}
@@ -62,3 +62,10 @@ def test_events_have_the_fields_of_salts(kind):
 def test_what_a_minion_may_say(tag, alone, in_run):
     assert tags.may_say("web1", tag) is alone
     assert tags.may_say_in_run("web1", "1", tag) is in_run
+
+
+def test_events_of_a_run_have_the_id_of_its_job():
+    progress = tags.of_run("web1", "2", "1", "salt/job/2/prog/web1/0", {"ret": {}})
+    assert progress[0] == "salt/job/1/prog/web1/0"
+    assert (progress[1]["tag"], progress[1]["jid"], progress[1]["data"]) == (progress[0], "1", {"ret": {}})
+    assert tags.of_run("web1", "2", "1", "my/tag", {}) == tags.of_minion("web1", "my/tag", {})

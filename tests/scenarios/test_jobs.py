@@ -89,3 +89,38 @@ def test_a_limit_that_passed_and_a_result_that_comes_late_are_outcomes(make_rig)
     rig.kill("controller", children=False)
     rig.start_controller()
     rig.wait("the result that came late", lambda: outcomes(rig, job) == {"web1": "ok"})
+
+
+NOBODY = (
+    ("",),
+    (" ",),
+    ("nobody*",),
+    ("-L", ""),
+    ("-L", ","),
+    ("-E", "web("),
+    ("-E", "("),
+    ("-G", "web1"),
+    ("-G", ""),
+    ("-P", "id:("),
+    ("-I", ""),
+    ("-J", "numbers:("),
+    ("-N", "nothing"),
+    ("-S", "10.0.0.0/99"),
+    ("-S", "web1"),
+    ("-C", ""),
+    ("-C", "web1 and"),
+    ("-C", "web1 or or web2"),
+    ("-C", "( web1"),
+    ("-C", "X@web1"),
+    ("-C", "not"),
+)
+
+
+def test_a_target_that_is_empty_or_wrong_reaches_nobody(make_rig):
+    rig = make_rig(minions={"web1": {}})
+    for target in NOBODY:
+        asked = rig.saltern("run", *target, "test.ping", check=False)
+        assert asked.returncode in (1, 5, 64), target
+        assert asked.stderr.startswith(("saltern: ", "Usage: ")), target
+        assert asked.stdout == "", target
+    assert rig.ask("/jobs") == []

@@ -448,4 +448,4 @@ def test_states_are_run_once_when_the_controller_is_killed(make_rig, moment):
     assert run_of(rig, jid)["outcome"] == "ok"
     ran = [run for run in calls(rig, "state.sls") if run["outcome"] != "error"]
     assert sorted(run["minion"] for run in ran) == ["db1", "web1", "web2"]
-    assert {run["outcome"] for run in ran} == {"ok"}
+    assert {run["outcome"] for run in ran} == {"changed"}

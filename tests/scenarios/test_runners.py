@@ -105,7 +105,7 @@ def test_jobs_are_looked_up_as_in_salt(make_rig):
     (jid, job), *others = jobs.items()
     assert not others, "the minions of one call are one job"
     assert (job["Function"], job["Arguments"]) == ("test.arg", ["a", {"__kwarg__": True, "b": 2}])
-    assert (job["Target"], job["Target-type"]) == (["web1", "web2"], "list")
+    assert (job["Target"], job["Target-type"]) == ("*", "glob")
     returned = {"args": ["a"], "kwargs": {"b": 2}}
     assert value(rig, "jobs.lookup_jid", jid) == {"web1": returned, "web2": returned}
     found = value(rig, "jobs.list_job", jid)

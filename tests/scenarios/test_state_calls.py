@@ -62,7 +62,7 @@ def test_an_sls_outside_of_the_highstate(make_rig):
     assert {key: after.get(key) for key in same} == {key: before.get(key) for key in same}
     assert [(one["fun"], one["args"], one["outcome"]) for one in rig.history("web1")[:2]] == [
         ("state.sls", 'extra pillar={"word": "***"}', "ok"),
-        ("state.apply", 'extra pillar={"word": "***"}', "ok"),
+        ("state.apply", 'extra pillar={"word": "***"}', "changed"),
     ]
 
 

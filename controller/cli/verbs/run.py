@@ -56,6 +56,7 @@ from minion.call.options import OUTPUTTERS
 @click.option("--return", "returners", multiple=True, metavar="NAMES", help="Returners that get the values as well.")
 @click.option("--return_config", "--return-config", default="", help="The profile of their options.")
 @click.option("--return_kwargs", "--return-kwargs", default="", metavar="YAML", help="Options of theirs, as a mapping.")
+@click.option("--metadata", default="", metavar="YAML", help="A mapping that is kept with the job, for its events.")
 @click.option("--out", "--output", type=click.Choice(OUTPUTTERS), default="nested", show_default=True)
 @output_options
 @click.option("--hide-timeout", is_flag=True, help="Leave out minions that do not answer.")
@@ -114,12 +115,8 @@ def _question(
 ) -> CallQuestion:
     try:
         values, pairs = parse(arguments)
-        _, read = parse((f"given={given['return_kwargs'] or '{}'}",))
     except BadArgument as error:
         raise click.UsageError(str(error)) from None
-    ret_kwargs = read["given"]
-    if not isinstance(ret_kwargs, dict):
-        raise click.UsageError(f"--return_kwargs is a mapping, such as '{{db: 5}}', not {given['return_kwargs']!r}")
     return CallQuestion(
         target=target,
         fun=function,
@@ -134,8 +131,20 @@ def _question(
         failhard=given["failhard"],
         ret=given["returners"],
         ret_config=given["return_config"],
-        ret_kwargs=ret_kwargs,
+        ret_kwargs=_mapping("--return_kwargs", given["return_kwargs"]),
+        metadata=_mapping("--metadata", given["metadata"]),
     )
+
+
+def _mapping(option: str, text: str) -> dict[str, Any]:
+    """What an option gives as a mapping in YAML."""
+    try:
+        _, read = parse((f"given={text or '{}'}",))
+    except BadArgument as error:
+        raise click.UsageError(str(error)) from None
+    if not isinstance(read["given"], dict):
+        raise click.UsageError(f"{option} is a mapping, such as '{{db: 5}}', not {text!r}")
+    return read["given"]
 
 
 def _with_safe_batch(client: Client, question: CallQuestion, given: dict[str, Any]) -> CallQuestion:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import math
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypedDict
 
 from controller.jobs.batch_events import BatchEvents
@@ -84,11 +85,26 @@ async def ask(
     )
     wait = min(timeout or math.inf, step.limits.step_seconds)
     groups = _groups(minions, batch)
-    if batch in (None, "", 0) or not groups:
-        found = await _ask_group(step, minions, question, job, wait) if minions else {}
-    else:
-        found = await _ask_batches(step, groups, question, job, wait, failhard=failhard, goes_on=goes_on)
+    if not minions:
+        return job, {}
+    with _opened(step, job, minions, question) as cause:
+        if batch in (None, "", 0) or not groups:
+            found = await _ask_group(step, minions, question, job, cause, wait)
+        else:
+            found = await _ask_batches(step, groups, question, job, cause, wait, failhard=failhard, goes_on=goes_on)
     return job, dict(sorted(found.items()))
+
+
+@contextlib.contextmanager
+def _opened(step: StepContext, job: str, minions: Sequence[str], question: CallQuestion) -> Iterator[int]:
+    """While minions of a job are asked; the event that they follow from."""
+    opened = step.call.ports.jobs.opened
+    cause = opened.open(job, minions, question, step.call.user, step.call.cause)
+    opened.drive(job)
+    try:
+        yield cause
+    finally:
+        opened.leave(job)
 
 
 async def _ask_batches(
@@ -96,6 +112,7 @@ async def _ask_batches(
     groups: Sequence[Sequence[str]],
     question: CallQuestion,
     job: str,
+    cause: int,
     timeout: float,
     *,
     failhard: bool,
@@ -111,7 +128,7 @@ async def _ask_batches(
         user=step.call.user,
         minions=minions,
         size=len(groups[0]),
-        cause=step.call.cause,
+        cause=cause,
     )
     if not goes_on:
         told.new()
@@ -119,7 +136,7 @@ async def _ask_batches(
     try:
         for group in groups:
             told.begin(group)
-            found |= await _ask_group(step, group, question, job, timeout)
+            found |= await _ask_group(step, group, question, job, cause, timeout)
             for minion in group:
                 told.returned(minion, answered=found[minion].answered)
             if failhard and not all(one.ok for one in found.values()):
@@ -147,7 +164,7 @@ async def _select(step: StepContext, tgt: Any, tgt_type: str, subset: int | None
 
 
 async def _ask_group(
-    step: StepContext, minions: Sequence[str], question: CallQuestion, job: str, timeout: float
+    step: StepContext, minions: Sequence[str], question: CallQuestion, job: str, cause: int, timeout: float
 ) -> dict[str, CallReturn]:
     jobs, store = step.call.ports.jobs, step.call.ports.store
     asked_before = [run for run in store.runs.of_job(job) if run.outcome != UNREACHABLE]
@@ -158,7 +175,7 @@ async def _ask_group(
     fresh = [minion for minion in minions if minion not in before]
     await _reconnected(step, fresh)
     await jobs.returners.look(question.ret)
-    asked = dict(jobs.start(fresh, question, user=step.call.user, cause=step.call.cause, job=job))
+    asked = dict(jobs.start(fresh, question, user=step.call.user, cause=cause, job=job))
     open_runs = [run for minion, run in before.items() if minion not in found]
     asked |= {run.minion: (run.run_id, jobs.wait(run.run_id)) for run in open_runs}
     asking = asyncio.create_task(_ask_again(step, open_runs, question))

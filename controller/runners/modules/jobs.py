@@ -5,16 +5,16 @@ from __future__ import annotations
 import asyncio
 import datetime
 import fnmatch
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, Any
 
 from controller.observe.run_functions import function_of
 from controller.runners.context import RunnerContext
 from controller.runners.errors import ControllerCallFailed
 from controller.runners.job_caches import kept_job, kept_jobs, reads_store
-from controller.runners.job_views import MASTER, by_job, did_return, job_view, result_of, time_of, time_of_jid
+from controller.runners.job_views import MASTER, by_job, did_return, jid_of, job_view, result_of, time_of, time_of_jid
 from controller.store import RunRecord
-from minion.arguments.types import AnyValue, Ignored, Unsupported
+from minion.arguments.types import AnyValue, Ignored
 
 MOST_RUNS = 20_000
 """The newest runs among which jobs are looked for."""
@@ -28,7 +28,7 @@ async def list_jobs(
     context: RunnerContext,
     ext_source: str | None = None,
     outputter: str | None = None,
-    search_metadata: Annotated[AnyValue, Unsupported("jobs keep no metadata")] = None,
+    search_metadata: AnyValue = None,
     search_function: AnyValue = None,
     search_target: AnyValue = None,
     start_time: str | None = None,
@@ -44,23 +44,24 @@ async def list_jobs(
         context: of the call.
         ext_source: the job cache that is read alone; `local_cache`: the store.
         outputter: how the value is shown.
-        search_metadata: not supported.
+        search_metadata: a mapping; jobs whose metadata have one of its keys with its value.
         search_function: globs of function names: a list, or a text with commas.
-        search_target: the same of minions.
+        search_target: the same of targets, as they were typed, and of minions.
         start_time: only jobs that began at this time (UTC) or later.
         end_time: only jobs that began at this time or earlier.
         display_progress: accepted.
     """
     since, until = _time(start_time), _time(end_time)
     jobs = {}
-    for jid, view in (await _all(context, ext_source)).items():
+    for jid, (view, targets) in (await _all(context, ext_source)).items():
         began = _time(view["StartTime"] or None)
         if since is not None and (began is None or began < since):
             continue
         if until is not None and (began is None or began > until):
             continue
-        targets = view["Target"] if isinstance(view["Target"], list) else [view["Target"]]
-        if _matches([view["Function"]], search_function) and _matches([str(one) for one in targets], search_target):
+        if search_metadata and not _has_any(view.get("Metadata"), search_metadata):
+            continue
+        if _matches([view["Function"]], search_function) and _matches(targets, search_target):
             jobs[jid] = view
     return _shown(dict(sorted(jobs.items())), outputter)
 
@@ -76,7 +77,7 @@ async def list_jobs_filter(
     """The newest `count` jobs, without those that only look for others (`filter_find_job`)."""
     jobs = {
         jid: view
-        for jid, view in sorted((await _all(context, ext_source)).items())
+        for jid, (view, _) in sorted((await _all(context, ext_source)).items())
         if not (filter_find_job and view["Function"] == "saltutil.find_job")
     }
     return _shown(dict(list(jobs.items())[-count:] if count > 0 else []), outputter)
@@ -92,8 +93,9 @@ async def list_job(
     if not runs:
         error = "Cannot contact returner or no job with this jid"
         return {"jid": jid, "Error": error, "StartTime": time_of_jid(jid), "Result": {}}
-    view = job_view(runs)
-    return {"jid": jid, **view, "Minions": _minions(runs), "Result": _results(context, runs)}
+    job = context.ports.store.jobs.get(jid_of(runs[0]))
+    minions = _minions(runs) if job is None else sorted(job.minions)
+    return {"jid": jid, **job_view(runs, job), "Minions": minions, "Result": _results(context, runs)}
 
 
 async def print_job(context: RunnerContext, jid: str, ext_source: str | None = None) -> dict[str, Any]:
@@ -144,13 +146,15 @@ async def last_run(
     context: RunnerContext,
     ext_source: str | None = None,
     outputter: str | None = None,
-    metadata: Annotated[AnyValue, Unsupported("jobs keep no metadata")] = None,
+    metadata: AnyValue = None,
     function: AnyValue = None,
     target: AnyValue = None,
     display_progress: Shown = False,
 ) -> Any:
     """The newest job, or the newest of a function or target, with its returns; False when there is none."""
-    jobs = await list_jobs(context, ext_source, search_function=function, search_target=target)
+    jobs = await list_jobs(
+        context, ext_source, search_metadata=metadata, search_function=function, search_target=target
+    )
     jobs.pop(context.jid, None)
     return _shown(await print_job(context, max(jobs), ext_source), outputter) if jobs else False
 
@@ -159,11 +163,13 @@ async def active(context: RunnerContext, display_progress: Shown = False) -> dic
     """Jobs that minions have not returned yet: who runs them, and who has returned."""
     jobs = await _recent(context)
     found = {}
+    asked = await asyncio.to_thread(context.ports.store.jobs.many, list(jobs))
     for jid, runs in sorted(jobs.items()):
         running = [run.minion for run in runs if run.minion and run.finished is None]
         if running:
             returned = [run.minion for run in runs if did_return(run)]
-            found[jid] = job_view(runs) | {"Running": [{one: None} for one in running], "Returned": returned}
+            view = job_view(runs, asked.get(jid))
+            found[jid] = view | {"Running": [{one: None} for one in running], "Returned": returned}
     return found
 
 
@@ -182,11 +188,23 @@ async def master(context: RunnerContext) -> list[dict[str, Any]]:
     ]
 
 
-async def _all(context: RunnerContext, source: str | None) -> dict[str, dict[str, Any]]:
-    """The jobs of the store, and those of job caches that it has no longer; by id. Raises ControllerCallFailed."""
-    kept = await kept_jobs(context, source)
+async def _all(context: RunnerContext, source: str | None) -> dict[str, tuple[dict[str, Any], list[str]]]:
+    """The jobs of the store, and those of job caches that it has no longer, by id: with names that their targets have.
+
+    Raises ControllerCallFailed.
+    """
+    kept = {jid: (view, _names(view)) for jid, view in (await kept_jobs(context, source)).items()}
     runs = await _recent(context) if reads_store(source) else {}
-    return kept | {jid: job_view(own) for jid, own in runs.items()}
+    asked = await asyncio.to_thread(context.ports.store.jobs.many, list(runs))
+    for jid, own in runs.items():
+        view = job_view(own, asked.get(jid))
+        kept[jid] = view, [*_names(view), *_minions(own)]
+    return kept
+
+
+def _names(view: Mapping[str, Any]) -> list[str]:
+    target = view["Target"]
+    return [str(one) for one in target] if isinstance(target, list) else [str(target)]
 
 
 async def _recent(context: RunnerContext) -> dict[str, list[RunRecord]]:
@@ -204,6 +222,13 @@ def _results(context: RunnerContext, runs: Iterable[RunRecord]) -> dict[str, Any
 
 def _minions(runs: Sequence[RunRecord]) -> list[str]:
     return sorted(run.minion or MASTER for run in runs)
+
+
+def _has_any(metadata: Any, wanted: Any) -> bool:
+    """Whether metadata have one of these with its value. Source: `list_jobs` of salt/runners/jobs.py."""
+    if not isinstance(wanted, Mapping) or not isinstance(metadata, Mapping):
+        return False
+    return any(name in metadata and metadata[name] == value for name, value in wanted.items())
 
 
 def _matches(names: Sequence[str], patterns: Any) -> bool:

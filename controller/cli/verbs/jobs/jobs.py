@@ -114,7 +114,10 @@ def _show(found: JobDetail, out: str) -> int:
         words = " ".join(part for part in (job.fun, job.args) if part)
         click.echo(output.styled(output.printable(f"{job.jid}  {words}"), bold=True))
         by = f" by {output.printable(job.user)}" if job.user else ""
+        by += f" for {output.printable(job.target)} ({job.target_type})" if job.target else ""
         click.echo(f"{output.clock(job.created)}{by}: {_outcomes(job)}")
+        if job.metadata:
+            click.echo("metadata: " + ", ".join(output.printable(f"{key}={job.metadata[key]}") for key in job.metadata))
         heads = ("minion", "outcome", "took", "seen", "run", "summary")
         output.table(heads, [_minion(one) for one in found.minions])
     bad = any(one.outcome not in (None, "ok", "changed") for one in found.minions)
@@ -124,4 +127,5 @@ def _show(found: JobDetail, out: str) -> int:
 def _minion(one: JobMinion) -> tuple[str, ...]:
     seen = "now" if one.connected else output.ago(one.last_seen) or "never"
     took = output.span(one.seconds) if one.finished is not None and one.seconds else ""
-    return (one.minion, one.outcome or "running", took, seen, one.run_id, one.summary)
+    state = "running" if one.run_id else "waiting"
+    return (one.minion, one.outcome or state, took, seen, one.run_id, one.summary)

@@ -1,0 +1,1 @@
+"""Jobs as they were asked for."""
