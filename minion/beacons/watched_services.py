@@ -23,6 +23,9 @@ GATHERED = 0.1
 FIRST_LOOK, LONGEST_LOOK = 1.0, 60.0
 """Seconds between two looks for services without a process: twice as long each time."""
 
+REAPED_WITHIN = 10.0
+"""Seconds in which the parent of a process that has ended is to ask how it ended."""
+
 _GROUPS = ("/sys/fs/cgroup/system.slice", "/sys/fs/cgroup/systemd/system.slice")
 _PROC = "/proc"
 _RUN = "/run"
@@ -69,6 +72,11 @@ class WatchedServices:
         self._processes: dict[int, _Process] = {}
         """Descriptor -> process."""
         self._ended: set[str] = set()
+        self._unreaped: dict[str, tuple[int, float]] = {}
+        """Service -> its process, which has ended and still has its id, and until when that is looked at.
+
+        Until then many init scripts take it for running (`kill -0`), and so would the check that comes at once.
+        """
         self._running = False
         self._tell_at = self._look_at = math.inf
         self._pause = FIRST_LOOK
@@ -85,6 +93,7 @@ class WatchedServices:
             services = {name: services[name] for name in sorted(services)[:MOST_SERVICES]}
         self._services = services
         self._ended &= services.keys()
+        self._unreaped = {name: one for name, one in self._unreaped.items() if name in services}
         for one in list(self._processes.values()):
             if one.service not in services:
                 self._forget(one)
@@ -102,7 +111,9 @@ class WatchedServices:
 
     def due_at(self, now: float) -> float:
         """When `look` has something to do without a descriptor."""
-        return math.inf if self._running else min(self._tell_at, self._look_at)
+        if self._running:
+            return math.inf
+        return min(self._tell_at, self._look_at, now + GATHERED if self._unreaped else math.inf)
 
     def look(self, now: float, ready: Sequence[int] = ()) -> frozenset[str]:
         """Take what ended; keys of the states of these services, once they are to be told.
@@ -116,8 +127,11 @@ class WatchedServices:
                 self._forget(one)
                 self._ended.add(one.service)
                 self._tell_at = min(self._tell_at, now + GATHERED)
+                if _stat(one.pid):
+                    self._unreaped[one.service] = one.pid, now + REAPED_WITHIN
         if self._running:
             return frozenset()
+        self._look_for_reaped(now)
         if now >= self._look_at:
             self._look_for_processes(now, anew=False)
         if now < self._tell_at:
@@ -133,8 +147,21 @@ class WatchedServices:
         if not before or running:
             return
         self._look_for_processes(now, anew=True)
-        self._ended -= {one.service for one in self._processes.values()}
+        run = {one.service for one in self._processes.values()}
+        self._ended -= run
+        self._unreaped = {name: one for name, one in self._unreaped.items() if name not in run}
         self._tell_at = now + GATHERED if self._ended else math.inf
+
+    def _look_for_reaped(self, now: float) -> None:
+        """Tell once more of services whose process has lost its id."""
+        watched = {one.service for one in self._processes.values()}
+        for name, (pid, until) in list(self._unreaped.items()):
+            if name not in watched and (not _stat(pid) or _lives(pid)):  # gone, or another one has the id
+                self._ended.add(name)
+                self._tell_at = min(self._tell_at, now)
+            elif name not in watched and now < until:
+                continue
+            del self._unreaped[name]
 
     def _look_for_processes(self, now: float, *, anew: bool) -> None:
         """Watch services that have none of their processes watched; later again for those that have none."""
@@ -178,7 +205,7 @@ def _of_group(name: str) -> int:
     for folder in _GROUPS:
         with contextlib.suppress(OSError, ValueError):
             pids = [int(word) for word in Path(folder, unit, "cgroup.procs").read_text().split()]
-            return next((pid for pid in pids if _parent(pid) not in pids), 0)
+            return next((pid for pid in pids if _parent(pid) not in pids and _lives(pid)), 0)
     return 0
 
 
@@ -187,7 +214,7 @@ def _of_pid_file(name: str) -> int:
     for path in (f"{name}.pid", f"{name}/{name}.pid", f"{name}d.pid", f"{name}/pid"):
         with contextlib.suppress(OSError, ValueError):
             pid = int(Path(_RUN, path).read_text(encoding="ascii")[:20])
-            if _comm(pid) in _names(name):
+            if _comm(pid) in _names(name) and _lives(pid):
                 return pid
     return 0
 
@@ -200,7 +227,7 @@ def _by_name(services: Mapping[str, ManagedService]) -> dict[str, int]:
     own = _namespace(os.getpid())
     for pid in _pids():
         name = wanted.get(_comm(pid), "") or (_signed(pid, signed) if signed else "")
-        if name and name not in found and _namespace(pid) == own:
+        if name and name not in found and _lives(pid) and _namespace(pid) == own:
             found[name] = pid
     return found
 
@@ -234,9 +261,22 @@ def _comm(pid: int) -> str:
 def _parent(pid: int) -> int:
     """Of a process that is there; 0 when it has gone."""
     try:
-        return int(Path(_PROC, str(pid), "stat").read_text(errors="replace").rpartition(")")[2].split()[1])
-    except (OSError, IndexError, ValueError):
+        return int(_stat(pid)[1])
+    except (IndexError, ValueError):
         return 0
+
+
+def _lives(pid: int) -> bool:
+    """Whether it runs. One that has ended keeps its id, name and pid file until its parent asks how it ended."""
+    return _stat(pid)[:1] not in ([], ["Z"], ["X"])
+
+
+def _stat(pid: int) -> list[str]:
+    """State, parent and what follows in proc(5); nothing when it has gone."""
+    try:
+        return Path(_PROC, str(pid), "stat").read_text(errors="replace").rpartition(")")[2].split()
+    except OSError:
+        return []
 
 
 def _namespace(pid: int) -> str:

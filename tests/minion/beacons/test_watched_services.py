@@ -91,6 +91,39 @@ def test_a_process_that_ends_touches_its_states_and_those_of_no_other(watch, sta
     assert told(watch) == {"b"}
 
 
+def test_a_process_whose_end_nobody_has_asked_for_is_told_when_it_ends_and_when_it_is_gone(
+    watch, tmp_path, monkeypatch
+):
+    name = f"unreaped{os.getpid() % 1000}"
+    monkeypatch.setattr(watched_services, "_RUN", str(tmp_path))
+    code = f"open('/proc/self/comm', 'w').write('{name}'); import time; time.sleep(600)"
+    process = subprocess.Popen([sys.executable, "-c", code])
+    while Path(f"/proc/{process.pid}/comm").read_text().strip() != name:
+        time.sleep(0.01)
+    (tmp_path / f"{name}.pid").write_text(f"{process.pid}\n")
+    watch.follow({"a": service(name)}, time.monotonic())
+    watched(watch, 1)
+    process.kill()
+    assert told(watch) == {"a"}
+    assert told(watch, seconds=0.5) == set()
+    assert watch.readers(0.0) == (), "it is no process of the service"
+    process.wait()
+    assert told(watch) == {"a"}
+    assert told(watch, seconds=0.3) == set()
+
+
+def test_a_service_that_runs_again_before_its_process_is_gone_is_not_told_twice(watch, start):
+    before = start("saltern-twice-x")
+    watch.follow({"a": service("twice", sig="saltern-twice-x")}, time.monotonic())
+    watched(watch, 1)
+    before.kill()
+    assert told(watch) == {"a"}
+    start("saltern-twice-x")
+    watched(watch, 1)
+    before.wait()
+    assert told(watch, seconds=0.3) == set()
+
+
 def test_a_service_that_comes_later_or_again_is_watched(watch, start):
     watch.follow({"a": service("late", sig="saltern-late-x")}, time.monotonic())
     assert watch.readers(0.0) == ()
