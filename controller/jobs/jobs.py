@@ -26,6 +26,7 @@ import msgspec.structs
 from controller.jobs.job_outcomes import UNREACHABLE
 from controller.jobs.job_returners import ReturnerRequests
 from controller.jobs.opened_jobs import OpenedJobs
+from controller.jobs.state_arguments import changes_states
 from controller.jobs.state_calls import StateCalls
 from controller.observe.metrics import Metrics
 from controller.observe.redactor import Redactor
@@ -47,6 +48,10 @@ MOST_NEWS = 1000
 _Asked: TypeAlias = "tuple[str, asyncio.Future[RunResult] | None]"
 _News: TypeAlias = "asyncio.Queue[tuple[str, RunProgress] | asyncio.Future[RunResult]]"
 
+REACTOR = "Reactor"
+"""The user of what reactors ask for."""
+SCHEDULED = "schedule "
+"""How the user begins of what the controller's schedule asks for."""
 DEADLINE = 3600.0
 """Seconds after which a call is no longer waited for."""
 
@@ -132,10 +137,14 @@ class Jobs:
                     asked[minion] = run.run_id, None
                     away = replace(run, state="finished", outcome=UNREACHABLE, finished=run.created, returners="")
                     self.store.runs.create(away)
+        refused = self._refused(runs, question, user)
         for run in runs:
             self.reconciler.follow_run(run.run_id, cause)
-            if compiled is None:
+            if why := refused.get(run.run_id):
+                self.state_calls.refuse(run, why)
+            elif compiled is None:
                 self._send(run, self._message(run, question))
+        runs = [run for run in runs if run.run_id not in refused]
         if compiled is not None:
             self.state_calls.begin(runs, compiled, question)
         return asked
@@ -153,6 +162,14 @@ class Jobs:
             fun=question.fun,
             args=text,
         )
+
+    def _refused(self, runs: Sequence[RunRecord], question: CallQuestion, user: str) -> dict[str, str]:
+        """Run -> why states may not be run there now: nothing but a person passes a window that says so."""
+        if not changes_states(question.fun, question.kwargs):
+            return {}
+        manual = not (user == REACTOR or user.startswith(SCHEDULED))
+        found = {run.run_id: self.reconciler.forbidden(run.minion, manual=manual) for run in runs}
+        return {run_id: f"{why}: nothing was run" for run_id, why in found.items() if why}
 
     def forget(self, asked: Mapping[str, _Asked]) -> None:
         """Nobody waits for what `start` gave."""

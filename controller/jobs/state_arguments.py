@@ -38,6 +38,7 @@ _POSITIONS: Mapping[str, tuple[str, ...]] = {
 }
 """Function of `state` -> its arguments with a position."""
 _RUNS = frozenset(["apply", "highstate", "sls", "sls_id", "test", "top"])
+_CHANGES = (_RUNS - {"test"}) | {"single"}
 _MODS_NEEDED = frozenset(["id_exists", "show_low_sls", "show_sls", "sls", "sls_exists"])
 _FOR_COMPILE = frozenset(["pillar", "saltenv", "pillarenv"])
 """Named arguments that the minion is not given: they are in what was compiled."""
@@ -57,6 +58,12 @@ class StateCall:
     """Named arguments for the minion."""
     secrets: tuple[str, ...] = field(default=(), repr=False)
     """Texts of `pillar` whose names say that they are secret."""
+
+
+def changes_states(fun: str, kwargs: Mapping[str, Any]) -> bool:
+    """Whether a call runs states that may change the minion."""
+    module, _, name = fun.partition(".")
+    return module == "state" and name in _CHANGES and not kwargs.get("test")
 
 
 def state_call(fun: str, args: Sequence[Any], kwargs: Mapping[str, Any], limits: StateCallLimits) -> StateCall | None:

@@ -80,6 +80,10 @@ class StateCalls:
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
+    def refuse(self, run: RunRecord, why: str) -> None:
+        """End a run that was not sent."""
+        self.finish(run, _result(run, outcome="error", error=why, ending="refused"))
+
     async def close(self) -> None:
         """End what is compiled, as the controller stops."""
         tasks = list(self._tasks)

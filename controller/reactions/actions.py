@@ -11,7 +11,7 @@ from typing import Any, TypeAlias, get_args
 import structlog
 
 from controller.jobs.batch_events import BatchEvents
-from controller.jobs.jobs import DEADLINE, Jobs
+from controller.jobs.jobs import DEADLINE, REACTOR, Jobs
 from controller.jobs.targets import Targets
 from controller.schema.errors import ServiceError
 from controller.schema.requests import CallQuestion
@@ -20,7 +20,7 @@ from reactors.rules.reaction import ReactionCall
 
 log = structlog.get_logger("saltern.reactor")
 
-USER = "Reactor"
+USER = REACTOR
 """Who asks for what reactions do, as in Salt."""
 _KINDS = frozenset(get_args(TargetKind))
 

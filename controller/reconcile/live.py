@@ -61,6 +61,13 @@ class LiveRevision:
         return known[2]
 
     @property
+    def has_bounds(self) -> bool:
+        """Whether a window or a suspension holds for any minion."""
+        policies = (self.policy, self.followed or self.policy)
+        bounds = ({"windows", "suspend"} & entry.changes.keys() for each in policies for entry in each.policies)
+        return any(each.windows or each.suspend for each in policies) or any(bounds)
+
+    @property
     def label(self) -> str:
         """What people call the live revision; empty when there is none."""
         return self.trees.revision.id if self.trees else ""

@@ -18,6 +18,7 @@ from controller.observe.push_check import PushChecks
 from controller.observe.redactor import Redactor
 from controller.observe.run_text import LONGEST_SUMMARY, requested
 from controller.policy.policy import MinionPolicy
+from controller.policy.windows import look, window_text
 from controller.reconcile.decision import (
     AfterRun,
     Apply,
@@ -58,6 +59,7 @@ from wire.server.server import Server
 
 log = structlog.get_logger("saltern.reconcile")
 
+SUSPENDED = "suspended in saltern.yaml"
 RETRY_SECONDS = 10.0
 """Until a minion is looked at again after an error of ours."""
 
@@ -160,6 +162,20 @@ class Reconciler:
         grains = session.grains if session is not None else None
         attempted = row.desired.revision if row.desired else ""
         return self.live.policy_of(minion, attempted, grains, lambda: self.grains_of(minion))
+
+    def forbidden(self, minion: str, *, manual: bool) -> str:
+        """Why the policy forbids that states are run on a minion now; empty where it does not.
+
+        `manual`: a person asks for it, whom a window may let pass.
+        """
+        if not self.live.has_bounds:
+            return ""
+        rows = self.store.minions.status([minion])
+        policy = self.policy_of(rows[0]) if rows else self.live.policy
+        if policy.suspend:
+            return SUSPENDED
+        window = look(policy.windows, now := self.clock())
+        return "" if window.open or (manual and window.manual) else window_text(policy.windows, now)
 
     def grains_of(self, minion: str) -> Mapping[str, Any]:
         """What a minion said last."""

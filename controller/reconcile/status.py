@@ -23,7 +23,7 @@ from controller.reconcile.documents import Documents
 from controller.reconcile.holds import hold_text, pull_name
 from controller.reconcile.plan import ChangeKind, PushPlan, plan
 from controller.reconcile.plan_text import Contents, change_views, pillar_text, plan_text, unknown_content
-from controller.reconcile.reconciler import Reconciler
+from controller.reconcile.reconciler import SUSPENDED, Reconciler
 from controller.reconcile.source_differences import ReadBlob, SourceDifferences
 from controller.schema.errors import ServiceError
 from controller.schema.minions import CompileView, HeldPull, MinionStatus, VolatileRead
@@ -38,7 +38,6 @@ from highstate.types import Minion, Problem
 
 _REJECTED = "its key is rejected: saltern key list"
 _NEW = "accepted; has not connected yet"
-SUSPENDED = "suspended in saltern.yaml"
 _MOST_TEXT = 8 * 1024 * 1024
 """Characters of all differences of one answer; those of further minions are without the content of files."""
 

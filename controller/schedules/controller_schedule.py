@@ -18,7 +18,7 @@ from typing import Any
 import msgspec
 import structlog
 
-from controller.jobs.jobs import DEADLINE, Jobs
+from controller.jobs.jobs import DEADLINE, SCHEDULED, Jobs
 from controller.jobs.targets import Targets
 from controller.reconcile.live import LiveRevision
 from controller.runners.runner_jobs import ControllerCall, RunnerJobs
@@ -229,7 +229,7 @@ class ControllerSchedule:
             raise
 
     async def _begin(self, name: str, entry: ControllerJob, cause: int) -> ScheduleRunView:
-        job, user = entry.job, f"schedule {name}"
+        job, user = entry.job, f"{SCHEDULED}{name}"
         going_on = self._going_on.setdefault(name, set())
         await self.jobs.returners.look(job.returners)
         if not entry.target:

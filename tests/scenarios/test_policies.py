@@ -90,3 +90,34 @@ def test_a_preview_says_who_waits(make_rig):
     timing = json.loads(shown.stdout)["timing"]
     [waits] = [each for each in timing if "waits for a window" in each["text"]]
     assert waits["minions"] == ["web2"]
+
+
+def outcomes(rig, *call):
+    """Minion -> what came of a job."""
+    rig.saltern("run", "*", *call, check=False)
+    shown = json.loads(rig.saltern("jobs", "last", "--out", "json", check=False).stdout)
+    return {each["minion"]: each["outcome"] for each in shown["minions"]}
+
+
+def test_states_of_jobs_and_reactions_keep_to_windows_too(make_rig):
+    rig = make_rig(minions={"web1": {}, "web2": {}, "db1": {}})
+    lax = NEVER.replace("}", ", manual: true}")
+    text = f"""policies:
+- {{name: nightly, target: web2, windows: [{lax}]}}
+- {{name: frozen, target: db1, suspend: true}}
+rules:
+- name: apply
+  tag: my/apply
+  do: [{{local.state.apply: {{tgt: '*'}}}}]"""
+    with_policies(rig, text)
+    for minion in ("web1", "web2", "db1"):
+        (rig.root(minion) / "app.conf").write_text("by hand\n")
+    assert outcomes(rig, "state.apply", "test=True") == {"web1": "ok", "web2": "ok", "db1": "ok"}
+    rig.saltern("run", "web1", "event.send", "my/apply")
+    rig.wait("the reaction", lambda: "by hand" not in (rig.root("web1") / "app.conf").read_text())
+    rig.wait("its end", lambda: all(run["state"] == "finished" for run in rig.history()))
+    refused = [run for run in rig.history() if "nothing was run" in run["summary"]]
+    assert sorted(run["minion"] for run in refused) == ["db1", "web2"]
+    assert (rig.root("web2") / "app.conf").read_text() == "by hand\n"
+    assert outcomes(rig, "state.apply") == {"web1": "ok", "web2": "changed", "db1": "refused"}
+    assert (rig.root("db1") / "app.conf").read_text() == "by hand\n"
