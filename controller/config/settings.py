@@ -485,7 +485,20 @@ KNOWN = frozenset(
 )
 """All options that are known here by name; those of gitfs are known to it."""
 POLICY = frozenset(
-    ("apply", "push", "verify", "drift", "facts", "missing_source", "previews", "beacons", "events", "retry")
-    + ("windows", "suspend", "policies")
+    (
+        "apply",
+        "push",
+        "verify",
+        "drift",
+        "facts",
+        "missing_source",
+        "previews",
+        "beacons",
+        "events",
+        "retry",
+        "windows",
+        "suspend",
+        "policies",
+    )
 )
 """Keys of a tree's saltern.yaml."""
