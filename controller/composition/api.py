@@ -55,7 +55,6 @@ def compose_actions(
         server=server,
         ids=shared.ids,
         metrics=shared.metrics,
-        redactor=shared.redactor,
         clock=shared.clock,
         reconciler=reconciler,
         bus=shared.bus,

@@ -41,12 +41,16 @@ class JobReports:
     async def kill(self, jid: str, user: str) -> Sequence[JobKill]:
         """Have a job ended at once on the minions where it goes on; who that is. Its runs return as cancelled."""
         detail = await self.detail(jid)
+        jid = detail.job.jid
+        stopped = {run.minion for run in self.jobs.store.runs.of_job(jid) if self.jobs.state_calls.cancel(run)}
         left = [one.minion for one in detail.minions if one.run_id and one.state != "finished"]
+        left = [minion for minion in left if minion not in stopped]
         target = TargetExpression(kind="list", expression=",".join(left))
-        question = CallQuestion(target=target, fun="saltutil.kill_job", args=(detail.job.jid,))
+        question = CallQuestion(target=target, fun="saltutil.kill_job", args=(jid,))
         asked = self.jobs.start(left, question, user=user)
         self.jobs.forget(asked)
-        return [JobKill(minion=minion, asked=future is not None) for minion, (_, future) in asked.items()]
+        killed = dict.fromkeys(stopped, True) | {minion: future is not None for minion, (_, future) in asked.items()}
+        return [JobKill(minion=minion, asked=killed[minion]) for minion in sorted(killed)]
 
     def _connected(self) -> frozenset[str]:
         return frozenset(session.minion for session in self.jobs.sessions)

@@ -29,8 +29,7 @@ from controller.jobs.opened_jobs import OpenedJobs
 from controller.jobs.state_arguments import changes_states
 from controller.jobs.state_calls import StateCalls
 from controller.observe.metrics import Metrics
-from controller.observe.redactor import Redactor
-from controller.observe.run_text import progress_text, requested, typed_arguments
+from controller.observe.run_text import progress_text, requested
 from controller.reconcile.jids import Jids
 from controller.reconcile.reconciler import Reconciler
 from controller.schema.errors import ServiceError
@@ -65,7 +64,6 @@ class Jobs:
     server: Server
     ids: Jids
     metrics: Metrics
-    redactor: Redactor
     clock: Callable[[], float]
     reconciler: Reconciler
     bus: Bus
@@ -117,18 +115,26 @@ class Jobs:
         if not minions:
             return {}
         first = self.ids.next()
-        if not job:
-            job, cause = first, self.opened.open(first, minions, question, user, cause)
+        text = self.opened.arguments(minions, question)
+        of_all = RunRecord(
+            run_id=first,
+            minion="",
+            kind="call",
+            created=self.clock(),
+            reason=requested(f"run {question.fun} {text}".rstrip(), user),
+            user=user,
+            fun=question.fun,
+            args=text,
+            job=job or first,
+            returners=returners,
+            revision=self.state_calls.compiler.revision if compiled else "",
+        )
         runs: list[RunRecord] = []
         with self.store.transaction():  # one for all minions; nobody is asked for what is not on disk
+            if not job:
+                cause = self.opened.open(first, minions, question, user, cause)
             for place, minion in enumerate(minions):
-                run = replace(
-                    self._run_of(minion, question, user),
-                    run_id=self.ids.next() if place else first,
-                    job=job,
-                    returners=returners,
-                    revision=self.state_calls.compiler.revision if compiled else "",
-                )
+                run = replace(of_all, minion=minion, run_id=self.ids.next() if place else first)
                 shown_here = compiled is not None and compiled.question.shows
                 if shown_here or self.sessions.session(minion) is not None:
                     asked[minion] = run.run_id, self._record(run)
@@ -148,20 +154,6 @@ class Jobs:
         if compiled is not None:
             self.state_calls.begin(runs, compiled, question)
         return asked
-
-    def _run_of(self, minion: str, question: CallQuestion, user: str) -> RunRecord:
-        words = typed_arguments(question.fun, question.args, question.kwargs)
-        text = self.redactor.of(minion).text(words)
-        return RunRecord(
-            run_id="",
-            minion=minion,
-            kind="call",
-            created=self.clock(),
-            reason=requested(f"run {question.fun} {text}".rstrip(), user),
-            user=user,
-            fun=question.fun,
-            args=text,
-        )
 
     def _refused(self, runs: Sequence[RunRecord], question: CallQuestion, user: str) -> dict[str, str]:
         """Run -> why states may not be run there now: nothing but a person passes a window that says so."""

@@ -24,6 +24,9 @@ from reactors import tags
 from reactors.bus import Bus
 from wire.messages import MOST_METADATA
 
+_MANY = 256
+"""Minions beyond which the secrets of all are read at once."""
+
 
 @dataclass(slots=True, kw_only=True)
 class OpenedJobs:
@@ -55,9 +58,7 @@ class OpenedJobs:
         """
         if (size := len(msgspec.msgpack.encode(question.metadata))) > MOST_METADATA:
             raise ServiceError("bad-request", f"the metadata have {size} bytes; at most {MOST_METADATA} are kept")
-        text = typed_arguments(question.fun, question.args, question.kwargs)
-        for minion in minions:
-            text = self.redactor.of(minion).text(text)
+        text = self.arguments(minions, question)
         job = JobRecord(
             jid=jid,
             fun=question.fun,
@@ -80,6 +81,18 @@ class OpenedJobs:
             **({"metadata": dict(job.metadata)} if job.metadata else {}),
         }
         return self.bus.publish(*tags.job_new(jid, asked, job.fun, typed(text)), cause=cause).id
+
+    def arguments(self, minions: Sequence[str], question: CallQuestion) -> str:
+        """The arguments as one would type them, without the secrets of these minions (of all, where they are many)."""
+        text = typed_arguments(question.fun, question.args, question.kwargs)
+        if not text:
+            return text
+        if len(minions) > _MANY:
+            return self.redactor.of_nobody(text)
+        self.redactor.prepare(minions)
+        for minion in minions:
+            text = self.redactor.of(minion).text(text)
+        return text
 
     def drive(self, jid: str) -> None:
         """From now on somebody asks minions of this job, one after the other, until `leave`."""

@@ -32,6 +32,8 @@ log = structlog.get_logger("saltern.jobs")
 
 STOPPED = "the controller was stopped before the states were compiled, and nothing was run; call it again"
 
+CANCELLED = "the job was ended before its states were compiled, and nothing was run"
+
 
 @dataclass(slots=True, kw_only=True)
 class StateCalls:
@@ -91,6 +93,13 @@ class StateCalls:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
+    def cancel(self, run: RunRecord) -> bool:
+        """End a run that still has to be compiled; False when there is nothing to do."""
+        if run.kind != "call" or run.state == "finished" or not run.revision or run.digest:
+            return False
+        self.finish(run, _result(run, outcome="error", error=CANCELLED, ending="cancelled"))
+        return True
+
     def end_unsent(self) -> None:
         """Close the runs whose compile ended with the controller before this one."""
         for run in self.store.runs.open():
@@ -133,6 +142,9 @@ class StateCalls:
                 )
             ending = "unreachable" if session is None else "refused"
             self.finish(run, _result(run, outcome="error", error=why, ending=ending))
+            return
+        known = self.store.runs.get(run.run_id)
+        if known is None or known.state == "finished":  # somebody has ended it meanwhile
             return
         self.store.runs.compiled(run.run_id, answer.digest)
         of_tree = self.returners.on_minions(question.ret)

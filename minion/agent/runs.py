@@ -341,6 +341,15 @@ class RunJobs:
             self._finished(job)
         else:
             self._fail(job.request, self._end_reason(job, code), "timed out" if job.timed_out else "")
+        if _about_jobs(job.request):
+            self._end_waiting()
+
+    def _end_waiting(self) -> None:
+        """End jobs that had no worker yet and have a result: `saltutil.kill_job` has left it."""
+        for run_id, job in list(self._jobs.items()):
+            if job.child is None and job.folder.finished():
+                del self._jobs[run_id]
+                self._finished(job)
 
     def _finished(self, job: RunJob) -> None:
         try:

@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+from pathlib import Path
 from typing import get_args
 
 import httpx
@@ -17,6 +18,11 @@ STATES = """\
 one:
   test.{{ {'same': 'nop', 'other': 'succeed_with_changes', 'bad': 'fail_without_changes'}[grains.role] }}: []
 """
+SLOW = """\
+slow:
+  cmd.run:
+    - name: echo $$ > {{ grains.root }}/slow.pid; exec sleep 600
+"""
 ROLES = ("same", "other", "bad", "broken", "away")
 
 
@@ -24,7 +30,7 @@ ROLES = ("same", "other", "bad", "broken", "away")
 def rig(make_rig):
     rig = make_rig(minions={role: {"role": role} for role in ROLES})
     (rig.work / "states/outcome.sls").write_text(STATES)
-    (rig.work / "states/slow.sls").write_text("slow:\n  cmd.run:\n    - name: sleep 600\n")
+    (rig.work / "states/slow.sls").write_text(SLOW)
     rig.wait_applied(rig.push("outcomes"))
     return rig
 
@@ -88,8 +94,12 @@ def test_each_of_the_eight_outcomes(rig):
     second = asked(rig, "same", "state.apply", "outcome")
     assert outcomes(second) == {"same": "refused"}
     assert second["minions"][0]["summary"].startswith('The function "state.apply" is running as PID ')
+    written = rig.root("same") / "slow.pid"
+    command = Path("/proc", rig.wait("its command", lambda: written.exists() and written.read_text().strip()))
+    assert command.exists()
     rig.saltern("jobs", "kill", slow)
     rig.wait("the end", lambda: outcomes(shown(rig, slow)) == {"same": "cancelled"})
+    rig.wait("the end of its command", lambda: not command.exists())
     assert shown(rig, slow)["minions"][0]["summary"] == "the run was ended by saltutil.kill_job"
 
     seen = [*outcomes(together).values(), "timed out", "refused", "cancelled"]
@@ -101,6 +111,30 @@ def test_a_job_that_is_asked_to_end_is_cancelled(rig):
     assert "sent to job" in rig.saltern("run", "same", "saltutil.term_job", jid).stdout
     rig.wait("its end", lambda: outcomes(shown(rig, jid)) == {"same": "cancelled"})
     assert "ended by SIGTERM" in shown(rig, jid)["minions"][0]["summary"]
+
+
+def descendants(pid):
+    lists = Path("/proc", str(pid), "task").glob("*/children")  # of each thread its own
+    children = [int(word) for listed in lists for word in listed.read_text().split()]
+    return children + [one for child in children for one in descendants(child)]
+
+
+def test_a_job_is_cancelled_before_its_states_are_compiled(rig):
+    asked(rig, "same", "state.apply", "outcome")  # there are workers that compile now
+    workers = descendants(rig.pid("controller"))
+    assert workers
+    for pid in workers:
+        os.kill(pid, signal.SIGSTOP)
+    begun = rig.saltern("run", "same", "state.apply", "slow", "--async", "--out", "json")
+    jid = json.loads(begun.stdout)["jid"]
+    assert outcomes(shown(rig, jid)) == {"same": None}
+    assert rig.saltern("jobs", "kill", jid).stdout == "same: asked to end it\n"
+    for pid in workers:
+        os.kill(pid, signal.SIGCONT)
+    assert outcomes(shown(rig, jid)) == {"same": "cancelled"}
+    assert "before its states were compiled" in shown(rig, jid)["minions"][0]["summary"]
+    assert outcomes(asked(rig, "same", "state.apply", "outcome")) == {"same": "ok"}
+    assert shown(rig, jid)["minions"][0]["started"] is None
 
 
 def test_a_minion_that_comes_back_takes_the_place_of_unreachable(rig):
@@ -123,6 +157,7 @@ def test_a_call_that_was_lost_on_its_way_is_unreachable(rig):
     assert outcomes(shown(rig, jid)) == {"same": None}
     rig.kill("same", children=True)
     rig.start_minion("same")
-    rig.wait("the word of the minion", lambda: outcomes(shown(rig, jid)) == {"same": "unreachable"})
-    assert shown(rig, jid)["minions"][0]["summary"].startswith("it never came to the minion")
+    never = "it never came to the minion"
+    rig.wait("the word of the minion", lambda: shown(rig, jid)["minions"][0]["summary"].startswith(never))
+    assert outcomes(shown(rig, jid)) == {"same": "unreachable"}
     assert len(returns_of(rig, jid, "same")) == 1

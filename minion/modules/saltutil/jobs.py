@@ -9,11 +9,14 @@ import contextlib
 import signal
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from minion.arguments.types import Reads, Unfit, as_integer
 from minion.execution.context import Context
 from minion.execution.errors import CallFailed
+
+if TYPE_CHECKING:
+    from minion.spool.journal import Request, RunFolder
 
 
 def running(context: Context) -> list[dict[str, Any]]:
@@ -69,12 +72,12 @@ def signal_job(context: Context, jid: str, sig: SignalName) -> str:
 
 
 def kill_job(context: Context, jid: str) -> str:
-    """End a job and the commands that it runs, at once and for good."""
+    """End a job and the commands that it runs, at once and for good. One that waits for its turn is not run."""
     from minion.processes import kill_tree
 
-    found = find_job(context, jid)
+    found = {} if (waited := _end_waiting(context, jid)) else find_job(context, jid)
     if not found:
-        return ""
+        return waited
     _close(context, found)
     kill_tree(found["pid"])
     return f"Signal 9 sent to job {jid} at pid {found['pid']}"
@@ -86,8 +89,9 @@ def term_job(context: Context, jid: str) -> str:
 
 
 def kill_all_jobs(context: Context) -> list[str]:
-    """End all jobs but this one, and the commands that they run, at once."""
-    return [said for one in _jobs(context) if (said := kill_job(context, one["run_id"]))]
+    """End all jobs but this one, and the commands that they run, at once; those that wait for their turn first."""
+    jids = [asked.run_id for _, asked in _waiting(context)] + [one["run_id"] for one in _jobs(context)]
+    return [said for jid in jids if (said := kill_job(context, jid))]
 
 
 def term_all_jobs(context: Context) -> list[str]:
@@ -122,27 +126,66 @@ def _close(context: Context, found: Mapping[str, Any]) -> None:
         folder.finish(error_result(folder.request(), "the run was ended by saltutil.kill_job", ending="cancelled"))
 
 
+def _end_waiting(context: Context, jid: str) -> str:
+    """Leave a result for a job that has no worker yet; what was said, or nothing when there is no such job."""
+    import os
+
+    from minion.machine.file_locks import take_lock
+    from minion.spool.journal import error_result
+
+    for folder, asked in _waiting(context):
+        if jid not in (asked.run_id, getattr(asked, "job", "")):
+            continue
+        if (lock := take_lock(folder.lock, wait=False)) is None:  # its worker has begun
+            continue
+        if not folder.finished():
+            folder.finish(error_result(asked, "the job was ended by saltutil.kill_job", ending="cancelled"))
+        os.close(lock)
+        return f"Job {jid} waited for its turn, and is not run"
+    return ""
+
+
+def _waiting(context: Context) -> Iterator[tuple[RunFolder, Request]]:
+    """Jobs that have not begun."""
+    from minion.machine.file_locks import lock_holder
+    from wire.messages import Call
+
+    for folder, asked in _requests(context):
+        if isinstance(asked, Call):
+            begun = lock_holder(folder.lock) is not None or (folder.path / "journal").exists()
+        else:
+            begun = (folder.path / "journal").exists()
+        if not begun and not folder.finished():
+            yield folder, asked
+
+
+def _requests(context: Context) -> Iterator[tuple[RunFolder, Request]]:
+    """All that the agent was asked for and that is not over, by what it keeps of it."""
+    import msgspec
+
+    from minion.spool.journal import RunFolder
+
+    top = Path(context.cachedir, "runs") if context.cachedir else None
+    for path in sorted(top.iterdir()) if top and top.is_dir() else ():
+        folder = RunFolder(path)
+        try:
+            yield folder, folder.request()
+        except (OSError, msgspec.MsgspecError):
+            continue
+
+
 def _jobs(context: Context) -> Iterator[dict[str, Any]]:
     """Jobs with a worker that is alive, except for the one that asks."""
     import os
 
-    import msgspec
-
     from minion.machine.file_locks import lock_holder
-    from minion.spool.journal import RunFolder
     from wire.messages import Call
 
-    top = Path(context.cachedir, "runs") if context.cachedir else None
     whole = lock_holder(Path(context.cachedir, "run.lock")) if context.cachedir else None
-    for path in sorted(top.iterdir()) if top and top.is_dir() else ():
-        folder = RunFolder(path)
-        try:
-            asked = folder.request()
-        except (OSError, msgspec.MsgspecError):
-            continue
+    for folder, asked in _requests(context):
         is_run = not isinstance(asked, Call)
         pid = whole if is_run else lock_holder(folder.lock)
-        waits = is_run and not (path / "journal").exists()  # the lock is that of the run before it
+        waits = is_run and not (folder.path / "journal").exists()  # the lock is that of the run before it
         if pid and pid != os.getpid() and not waits and not folder.finished():
             fun = asked.fun if isinstance(asked, Call) else f"state.{getattr(asked, 'kind', 'preview')}"
             arg = list(asked.args) if isinstance(asked, Call) else []

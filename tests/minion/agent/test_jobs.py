@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from minion.agent.runs import PARALLEL_CALLS
 from wire.messages import Call, Hello
 
 
@@ -89,6 +90,27 @@ def test_a_run_that_waits_is_not_the_one_that_goes_on(controller, online, ask, d
     controller.run("r2")
     controller.wait(lambda: len(list(online.cachedir.glob("runs/r*"))) == 2)
     assert [(job["jid"], job["run"]) for job in ask("saltutil.running")] == [("r1", True)]
-    assert ask("saltutil.kill_job", "r2") == ""
+    assert ask("saltutil.kill_job", "r2") == "Job r2 waited for its turn, and is not run"
+    assert (controller.result("r2").outcome, controller.result("r2").ending) == ("error", "cancelled")
     (tmp_path / "go").touch()
     assert controller.result("r1").outcome == "changed"
+
+
+def test_a_call_that_waits_for_others_is_ended_before_it_begins(controller, online, ask, tmp_path):
+    for number in range(PARALLEL_CALLS):
+        controller.send(Call(run_id=f"busy{number}", fun="cmd.run", args=(f"touch {tmp_path}/{number}; sleep 300",)))
+    controller.wait(lambda: len(list(tmp_path.glob("[0-9]"))) == PARALLEL_CALLS, "all that run at a time")
+    controller.send(Call(run_id="next", job="whole", fun="cmd.run", args=(f"touch {tmp_path}/ran",)))
+    controller.wait(lambda: (online.cachedir / "runs/next/request").exists())
+    assert ask("saltutil.find_job", "whole") == {}
+    assert ask("saltutil.kill_job", "whole") == "Job whole waited for its turn, and is not run"
+    assert controller.result("next").ending == "cancelled"
+    controller.send(Call(run_id="last", fun="cmd.run", args=(f"touch {tmp_path}/ran",)))
+    controller.wait(lambda: (online.cachedir / "runs/last/request").exists())
+    said = ask("saltutil.kill_all_jobs")
+    assert said[0] == "Job last waited for its turn, and is not run"
+    assert len(said) == PARALLEL_CALLS + 1
+    assert controller.result("last").ending == "cancelled"
+    for number in range(PARALLEL_CALLS):
+        assert controller.result(f"busy{number}").ending == "cancelled"
+    assert not (tmp_path / "ran").exists()
