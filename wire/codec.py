@@ -117,7 +117,7 @@ def decode_to_controller(
     are over a limit are read as none. Only then `on_refusal` hears of the limit.
     """
     try:
-        return _decode_within(frame, limits or MinionLimits())
+        return _decode_within(frame, limits or MinionLimits(), on_refusal)
     except OverLimit as error:
         try:
             head: _ResultHead | _EventsHead | _MinionEventsHead = _HEAD.decode(frame)
@@ -131,15 +131,21 @@ def decode_to_controller(
         return RunResult(**structs.asdict(head), outcome="error", error=f"the result was refused: {error}")
 
 
-def _decode_within(frame: bytes | memoryview, limits: MinionLimits) -> ToController:
-    """The message; OverLimit when it is over a limit."""
+def _decode_within(frame: bytes | memoryview, limits: MinionLimits, on_refusal: CountRefusal) -> ToController:
+    """The message, or its events left out; OverLimit when it is over a limit."""
     size, most = len(frame), limits.result_message_bytes
     if most < size <= MAX_TO_CONTROLLER and _is_result(frame):
         raise OverLimit("result-message-bytes", f"a message of {size} bytes, and {most} is the most for a result")
     if size > COUNTED_FROM:
         count_values(frame, limits)
     message: ToController = _decode(_TO_CONTROLLER, frame, MAX_TO_CONTROLLER)
-    return _checked(message, limits)
+    try:
+        return _checked(message, limits)
+    except OverLimit as error:
+        if not isinstance(message, RunEvents | MinionEvents):
+            raise
+        on_refusal(error.limit)
+        return structs.replace(message, events=())
 
 
 def _is_result(frame: bytes | memoryview) -> bool:
