@@ -86,6 +86,16 @@ def test_each_of_the_eight_outcomes(rig):
     assert why["away"] == "was not connected: never asked"
     assert "nothing" in why["broken"]
 
+    jid = together["job"]["jid"]
+
+    def some(*words):
+        shown = rig.saltern("jobs", "show", jid, *words, "--out", "json", check=False)
+        assert shown.returncode == 1
+        return [one["minion"] for one in json.loads(shown.stdout)["minions"]]
+
+    assert some("--missing") == ["away"]
+    assert some("--outcome", "failed", "--outcome", "compile error") == ["bad", "broken"]
+
     late = asked(rig, "same", "--limit", "0.5", "cmd.run", "sleep 600")
     assert outcomes(late) == {"same": "timed out"}
     assert late["minions"][0]["summary"] == "timed out after 0.5 s"

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any, TypeVar, get_args
 
 import click
+import msgspec.structs
 
 from controller.cli import options, output
 from controller.cli.client import Client
 from controller.cli.failure import FAILED, NO_TARGET, OK, Failure
-from controller.schema.jobs import JobDetail, JobKill, JobMinion, JobQuery, JobView
+from controller.schema.jobs import JobDetail, JobKill, JobMinion, JobOutcome, JobQuery, JobView
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
 @click.group("jobs", no_args_is_help=True)
@@ -45,26 +50,44 @@ def active_command(limit: int, out: str, config_dir: Path) -> None:
     _show_jobs(views, out, "no job goes on")
 
 
+_MISSING = ("unreachable", "timed out", "refused", "cancelled")
+"""Outcomes of minions that did not do it to its end; None: it goes on there."""
+
+
+def _some(function: _Function) -> _Function:
+    """Options that leave out minions."""
+    outcomes = click.Choice(get_args(JobOutcome))
+    function = click.option(
+        "--outcome", "outcomes", multiple=True, type=outcomes, help="Only minions where it ended so; several times."
+    )(function)
+    return click.option("--missing", is_flag=True, help="Only minions that did not do it to its end, and why.")(
+        function
+    )
+
+
 @jobs_command.command("show")
 @click.argument("jid", shell_complete=_jids)
+@_some
 @options.out
 @options.config_dir
-def show_command(jid: str, out: str, config_dir: Path) -> int:
+def show_command(jid: str, missing: bool, outcomes: tuple[str, ...], out: str, config_dir: Path) -> int:
     """Show what became of job JID on each minion: who is missing, and why."""
     with Client(config_dir) as client:
-        return _show(client.get("/job", JobDetail, jid=jid), out)
+        return _show(client.get("/job", JobDetail, jid=jid), out, _wanted(missing, outcomes))
 
 
 @jobs_command.command("last")
+@_some
 @options.out
 @options.config_dir
-def last_command(out: str, config_dir: Path) -> int:
+def last_command(missing: bool, outcomes: tuple[str, ...], out: str, config_dir: Path) -> int:
     """Show the newest job."""
     with Client(config_dir) as client:
         newest = client.get("/jobs", tuple[JobView, ...], limit=1)
         if not newest:
             raise Failure("no minion was asked for anything yet", NO_TARGET)
-        return _show(client.get("/job", JobDetail, jid=newest[0].jid), out)
+        found = client.get("/job", JobDetail, jid=newest[0].jid)
+        return _show(found, out, _wanted(missing, outcomes))
 
 
 @jobs_command.command("kill")
@@ -105,8 +128,19 @@ def _outcomes(view: JobView) -> str:
     return ", ".join([*counts, f"{view.running} running"] if view.running else counts)
 
 
-def _show(found: JobDetail, out: str) -> int:
+def _wanted(missing: bool, outcomes: tuple[str, ...]) -> frozenset[str | None] | None:
+    """The outcomes that are shown; None: all."""
+    if not (missing or outcomes):
+        return None
+    return frozenset((*outcomes, *((*_MISSING, None) if missing else ())))
+
+
+def _show(found: JobDetail, out: str, wanted: frozenset[str | None] | None) -> int:
     """Print it; the exit code is 1 where it did not end well on a minion, as that of the job was."""
+    bad = any(one.outcome not in (None, "ok", "changed") for one in found.minions)
+    if wanted is not None:
+        minions = tuple(one for one in found.minions if one.outcome in wanted)
+        found = msgspec.structs.replace(found, minions=minions)
     if out != "text":
         output.document(found, out)
     else:
@@ -120,7 +154,6 @@ def _show(found: JobDetail, out: str) -> int:
             click.echo("metadata: " + ", ".join(output.printable(f"{key}={job.metadata[key]}") for key in job.metadata))
         heads = ("minion", "outcome", "took", "seen", "run", "summary")
         output.table(heads, [_minion(one) for one in found.minions])
-    bad = any(one.outcome not in (None, "ok", "changed") for one in found.minions)
     return FAILED if bad else OK
 
 
