@@ -29,18 +29,17 @@ _ENDED: Mapping[str, JobOutcome] = {
 }
 
 
-def outcome_of(run: RunRecord, ending: str, *, connected: bool) -> JobOutcome | None:
+def outcome_of(run: RunRecord, *, connected: bool) -> JobOutcome | None:
     """How a job ended on a minion; None while it goes on there.
 
     Args:
         run: of the minion.
-        ending: `RunResult.ending` of its result; empty where there is none.
         connected: whether the minion is connected now.
     """
     if run.state != "finished":
         return None if connected else "unreachable"
-    if ending in _ENDINGS:
-        return cast(JobOutcome, ending)
+    if run.outcome in ("failed", "error") and run.ending in _ENDINGS:
+        return cast(JobOutcome, run.ending)
     return _ENDED.get(run.outcome, "failed")
 
 

@@ -78,7 +78,7 @@ class JobReports:
         if not runs and job is None:
             raise ServiceError("not-found", f"no job {jid!r}", hint="`saltern jobs list` shows the newest")
         own = by_job(runs).get(jid, [])
-        seen = {record.id: record.last_seen for record in self.jobs.store.minions.all()}
+        seen = self.jobs.store.minions.last_seen()
         minions = self._minions(jid, own, job, connected, seen)
         return JobDetail(
             job=job_view(jid, own, minions, job), minions=tuple(sorted(minions, key=lambda one: one.minion))
@@ -98,7 +98,7 @@ class JobReports:
         return found + [never_asked(minion, connected=minion in connected, driven=driven) for minion in left]
 
     def _minion(self, run: RunRecord, connected: bool, seen: float | None) -> JobMinion:
-        outcome = outcome_of(run, self._ending(run), connected=connected)
+        outcome = outcome_of(run, connected=connected)
         summary = run.summary
         if outcome == UNREACHABLE and not summary:
             asked = run.state == "finished"
@@ -115,9 +115,3 @@ class JobReports:
             seconds=run.seconds,
             summary=summary,
         )
-
-    def _ending(self, run: RunRecord) -> str:
-        """Only runs that failed have one."""
-        if run.outcome not in ("failed", "error"):
-            return ""
-        return str((self.jobs.store.runs.result(run.run_id) or {}).get("ending") or "")

@@ -163,12 +163,12 @@ class RunResults:
                 changes=changed,
                 failed=failed,
                 summary=run_summary(result.states, result.error or _not_compiled(result)),
+                ending=result.ending,
                 keys=self.redactor.keys(run.minion, run.keys),
                 result={
                     "states": result.states,
                     "value": result.value,
                     "error": result.error,
-                    "ending": result.ending,
                     "retcode": result.retcode,
                 },
             )

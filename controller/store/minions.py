@@ -40,6 +40,11 @@ class Minions:
         with self.database.read() as connection:
             return [_record(row._mapping) for row in connection.execute(select(minions).order_by(minions.c.id))]
 
+    def last_seen(self) -> dict[str, float | None]:
+        """When each minion said something last (seconds since the epoch)."""
+        with self.database.read() as connection:
+            return {row.id: row.last_seen for row in connection.execute(select(minions.c.id, minions.c.last_seen))}
+
     def accepted(self, ids: Sequence[str] | None = None) -> list[str]:
         """Ids of the minions whose key is accepted, of these or of all, sorted."""
         with self.database.read() as connection:

@@ -186,6 +186,8 @@ class RunRecord:
     """The run id of the first of those that were asked for together; empty: it stands alone."""
     returners: str = ""
     """Returners that its job names (`controller.jobs.job_returners`), until they have what it returned."""
+    ending: str = ""
+    """What ended it, where it was not its function (`RunResult.ending`)."""
 
     @property
     def of_minion(self) -> RunKind:

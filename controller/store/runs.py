@@ -75,6 +75,7 @@ class Runs:
         changes: int = 0,
         failed: int = 0,
         summary: str = "",
+        ending: str = "",
         keys: Sequence[str] | None = None,
         result: Any = None,
     ) -> bool:
@@ -89,11 +90,13 @@ class Runs:
             changes: chunks that changed, or would.
             failed: chunks that failed.
             summary: one line for people.
+            ending: what ended it, as in `RunResult`.
             keys: in the place of those that it was made with, which nobody needs any more: names may hold secrets.
             result: anything that msgpack can hold (a `RunResult`), for `result`.
         """
         values: dict[str, Any] = {"outcome": outcome, "finished": finished, "seconds": seconds, "changes": changes}
-        values |= {"failed": failed, "summary": summary} | ({} if started is None else {"started": started})
+        values |= {"failed": failed, "summary": summary, "ending": ending}
+        values |= {} if started is None else {"started": started}
         values |= {} if keys is None else {"keys": msgspec.msgpack.encode(tuple(keys))}
         with self.database.write() as connection:
             return _finish(connection, run_id, result, values)
@@ -228,5 +231,5 @@ def record(row: Mapping[Any, Any]) -> RunRecord:
     values["reason"] = values.pop("cause")
     values["keys"] = None if row["keys"] is None else msgspec.msgpack.decode(row["keys"], type=tuple[str, ...])
     values["test"] = bool(row["test"])
-    values |= {name: values[name] or "" for name in ("user", "fun", "args", "job", "returners")}
+    values |= {name: values[name] or "" for name in ("user", "fun", "args", "job", "returners", "ending")}
     return RunRecord(**values)

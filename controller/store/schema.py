@@ -22,7 +22,7 @@ from sqlalchemy import (
     text,
 )
 
-HEAD = "0013"
+HEAD = "0014"
 """The newest migration."""
 
 metadata = MetaData(
@@ -155,6 +155,7 @@ runs = Table(
     Column("args", Text),
     Column("job", String(255)),
     Column("returners", Text),
+    Column("ending", String(16)),
     Index("ix_runs_job", "job"),
     Index("ix_runs_minion_seq", "minion", "seq"),
     Index("ix_runs_minion_kind_seq", "minion", "kind", "seq"),
