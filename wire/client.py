@@ -54,6 +54,11 @@ class HandshakeFailed:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class DialFailed:
+    """No connection came about; a new dial is on its way. Where something listens, a `HandshakeFailed` says why."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class NotUnderstood:
     """The controller sent a message that this version cannot read: it is newer, or the message is broken."""
 
@@ -63,7 +68,7 @@ class NotUnderstood:
     why: str
 
 
-ConnectionEvent: TypeAlias = Connected | Disconnected | HandshakeFailed | NotUnderstood
+ConnectionEvent: TypeAlias = Connected | Disconnected | DialFailed | HandshakeFailed | NotUnderstood
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -144,14 +149,8 @@ class Connection:
 
         What one call returns is in its order: after a `Disconnected` comes nothing of the connection that it ended.
         """
-        deadline = time.monotonic() + timeout
-        while True:
-            self._dial_if_due()
-            ready = self._poll(deadline, readers)
-            found = self._collect()
-            descriptors = [reader for reader in readers if reader in ready]
-            if found or descriptors or time.monotonic() >= deadline:
-                return found, descriptors
+        found, ready = receive_any([self], timeout, readers)
+        return [event for _, event in found], ready
 
     def close(self) -> None:
         """Ends the connection for good; waits up to a second for what is queued to leave."""
@@ -168,7 +167,8 @@ class Connection:
 
     # --- connecting
 
-    def _dial_if_due(self) -> None:
+    def dial_if_due(self) -> None:
+        """Dial when it is time to, or give a dial up that says nothing. For `receive_any`."""
         now = time.monotonic()
         if self._connected or now < self._due:
             return
@@ -235,8 +235,7 @@ class Connection:
         self._wait = min(self._wait * 2, self._timing.retry_most)
 
     def _hang_up(self) -> None:
-        if self._connected:
-            self._pending.append(Disconnected())
+        self._pending.append(Disconnected() if self._connected else DialFailed())
         if self._dealer is not None:
             self._dealer.disable_monitor()
         for opened in (self._dealer, self._monitor, self._subscriber):
@@ -247,17 +246,18 @@ class Connection:
 
     # --- receiving
 
-    def _poll(self, deadline: float, readers: Sequence[int]) -> set[Any]:
+    def due(self, deadline: float) -> float:
+        """Until when it need not be looked at, at most `deadline`."""
         if self._pending:
-            deadline = 0.0
-        elif not self._connected:
-            deadline = min(deadline, self._due)
-        # Rounded up: a poll that ends a moment early would spin until its time has come.
-        wait = int(max(0.0, deadline - time.monotonic()) * 1000) + 1 if deadline > time.monotonic() else 0
-        polled: list[Any] = [item for item in (self._dealer, self._monitor, self._subscriber) if item is not None]
-        return {item for item, _ in zmq.zmq_poll([(item, zmq.POLLIN) for item in (*polled, *readers)], wait)}
+            return 0.0
+        return deadline if self._connected else min(deadline, self._due)
 
-    def _collect(self) -> list[ToMinion | ConnectionEvent]:
+    def polled(self) -> list[zmq.Socket[bytes]]:
+        """Sockets by which something may come."""
+        return [item for item in (self._dealer, self._monitor, self._subscriber) if item is not None]
+
+    def collect(self) -> list[ToMinion | ConnectionEvent]:
+        """What has come, without waiting. For `receive_any`."""
         found, self._pending = self._pending, []
         over = False
         for event, value in self._events():
@@ -332,6 +332,29 @@ class Connection:
         while len(self._serials) > _EPOCHS_REMEMBERED:
             del self._serials[next(iter(self._serials))]
         return True
+
+
+def receive_any(
+    connections: Sequence[Connection], timeout: float, readers: Sequence[int] = ()
+) -> tuple[list[tuple[Connection, ToMinion | ConnectionEvent]], list[int]]:
+    """What has come by any of several connections, as `Connection.receive` does by one."""
+    deadline = time.monotonic() + timeout
+    while True:
+        for connection in connections:
+            connection.dial_if_due()
+        ready = _poll(connections, deadline, readers)
+        found = [(connection, event) for connection in connections for event in connection.collect()]
+        descriptors = [reader for reader in readers if reader in ready]
+        if found or descriptors or time.monotonic() >= deadline:
+            return found, descriptors
+
+
+def _poll(connections: Sequence[Connection], deadline: float, readers: Sequence[int]) -> set[Any]:
+    deadline = min((connection.due(deadline) for connection in connections), default=deadline)
+    # Rounded up: a poll that ends a moment early would spin until its time has come.
+    wait = int(max(0.0, deadline - time.monotonic()) * 1000) + 1 if deadline > time.monotonic() else 0
+    polled: list[Any] = [item for connection in connections for item in connection.polled()]
+    return {item for item, _ in zmq.zmq_poll([(item, zmq.POLLIN) for item in (*polled, *readers)], wait)}
 
 
 def _waiting(opened: zmq.Socket[bytes] | None) -> list[list[zmq.Frame]]:

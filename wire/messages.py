@@ -28,6 +28,10 @@ CHECKS_CALLS = "checks-calls"
 """Says in `Hello.takes` that the minion knows `CheckCalls`."""
 MOST_CHECKED = 1000
 """Calls in one `CheckCalls`."""
+NOT_APPLIED = "none"
+"""Says in `Hello.applied` that the last run of a document, for another controller, did not come to a good end."""
+APPLIES_NOW = "running"
+"""Says there that such a run goes on, or waits for its turn."""
 MOST_METADATA = 16 * 1024
 """Bytes of the metadata of a job of the minion's schedule."""
 
@@ -85,6 +89,11 @@ class Hello(_Message, tag="hello", frozen=True, kw_only=True):
     """Changes with every start of the agent."""
     agent: Name = ""
     protocol: int = PROTOCOL
+    applied: Name = ""
+    """Where another controller asked for the last run of a document: the digest of that document, `NOT_APPLIED` or
+    `APPLIES_NOW`."""
+    follows: bool = True
+    """Whether documents and runs of this controller count: of several controllers at once, one's do."""
     takes: Annotated[tuple[Name, ...], Meta(max_length=100)] = ()
     """What it understands beside what all minions of its protocol do: `STATES_OF_CALL`, `RETURNERS_OF_CALL`,
     `ROTATE_KEY`, `CHECKS_CALLS`."""
@@ -100,6 +109,8 @@ class KeepAlive(_Message, tag="alive", frozen=True, kw_only=True):
     """Sent at the interval that `HelloAck` asks for."""
 
     held: Name = ""
+    applied: Name = ""
+    """As in `Hello`."""
     running: Annotated[tuple[Name, ...], Meta(max_length=10000)] = ()
     """Run ids in progress or waiting."""
     pending_triggers: Annotated[tuple[ChunkKey, ...], Meta(max_length=1000)] = ()

@@ -479,6 +479,8 @@ def _declined(minion: str, why: Declined, drifted: int, forbidden: str) -> SyncR
     match why:
         case Declined.UNREACHABLE:
             return SyncReturn(minion=minion, outcome="unreachable", summary="not connected")
+        case Declined.FOLLOWS_ANOTHER:
+            return SyncReturn(minion=minion, outcome="refused", summary="it follows another controller: ask that one")
         case Declined.PAUSED:
             return SyncReturn(minion=minion, outcome="paused", summary=forbidden or "`saltern resume` first")
         case Declined.OUTSIDE_WINDOW:

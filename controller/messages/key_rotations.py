@@ -2,7 +2,7 @@
 
 Called by `controller.api` and, with the new key, by `MessageHandlers` in the transaction of the message: in the store
 the old key ends and the new one begins together. A minion that did not hear of it learns that its old key is rejected,
-and tries the new one (`minion.agent.key_rotation`).
+and tries the new one (`minion.agent.controllers.key_rotation`).
 """
 
 from __future__ import annotations

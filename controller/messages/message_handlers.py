@@ -24,7 +24,7 @@ from controller.messages.minion_events import MinionEventHandler
 from controller.messages.peer_calls import PeerCalls
 from controller.messages.replies import Replies
 from controller.messages.run_events import RunEventHandler
-from controller.messages.run_results import RunResults, digest_of
+from controller.messages.run_results import RunResults, applied_of, digest_of
 from controller.messages.state_questions import StateQuestions
 from controller.sessions.file_answers import FileAnswers
 from controller.sessions.sessions import Session
@@ -187,8 +187,9 @@ class MessageHandlers:
 
     def _handle_of_session(self, session: Session, message: object) -> None:
         match message:
-            case KeepAlive(held=held, pending_triggers=pending_triggers):
+            case KeepAlive(held=held, applied=applied, pending_triggers=pending_triggers):
                 session.pending_triggers = pending_triggers
+                self._has_applied(session, applied_of(applied))
                 self._has_problems(session, message.problems)
                 self._holds(session, digest_of(held))
             case Held(digest=held):
@@ -277,6 +278,8 @@ class MessageHandlers:
                 seen=now,
                 held=held,
                 takes=frozenset(message.takes),
+                applied=applied_of(message.applied),
+                follows=message.follows,
             )
         )
         self.replies.greet(key)
@@ -343,6 +346,12 @@ class MessageHandlers:
         if session.held != held:
             session.held = held
             self.context.store.minions.seen(session.minion, session.seen, held=held)
+            self.reconcilers.runs.wake([session.minion])
+
+    def _has_applied(self, session: Session, applied: str) -> None:
+        """What it has applied for another controller by now."""
+        if session.applied != applied:
+            session.applied = applied
             self.reconcilers.runs.wake([session.minion])
 
     def _has_problems(self, session: Session, problems: Sequence[str]) -> None:

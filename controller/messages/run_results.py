@@ -25,7 +25,7 @@ from controller.reconcile.reconciler import Reconciler
 from controller.sessions.sessions import Progress, Session
 from controller.store import RunRecord
 from reactors import tags
-from wire.messages import MOST_METADATA, RunProgress, RunResult
+from wire.messages import APPLIES_NOW, MOST_METADATA, NOT_APPLIED, RunProgress, RunResult
 
 log = structlog.get_logger("saltern.runs")
 
@@ -257,6 +257,11 @@ def is_own_run(run_id: str, kind: str = "") -> bool:
 def digest_of(text: str) -> str:
     """What a minion gives as the digest of a document; nothing when it is none."""
     return text if _DIGEST.fullmatch(text) else ""
+
+
+def applied_of(text: str) -> str:
+    """What a minion says that it applied for another controller; nothing when that is none."""
+    return text if text in (NOT_APPLIED, APPLIES_NOW) else digest_of(text)
 
 
 def _lost(run: RunRecord) -> RunResult:

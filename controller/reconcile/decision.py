@@ -12,6 +12,7 @@ from typing import TypeAlias
 
 from controller.policy.policy import MinionPolicy
 from controller.policy.windows import look
+from wire.messages import APPLIES_NOW
 
 
 class Sync(enum.Enum):
@@ -108,6 +109,11 @@ class ObservedState:
     """Digest of the document that was sent last in this session, empty when none."""
     applied: str
     """Digest of the document that was last applied to its end, empty when none."""
+    applied_for_others: str = ""
+    """Digest of the document that the minion says it applied last, where another controller asked for that run;
+    `NOT_APPLIED` where that run ended badly, `APPLIES_NOW` while it goes on; empty where there is none."""
+    follows: bool = True
+    """Whether the minion, connected to several controllers, does what this one says."""
     open_run: OpenRun | None = None
     last_run: LastRun | None = None
     drift: Drift | None = None
@@ -126,6 +132,11 @@ class SendDesired:
 @dataclass(frozen=True, slots=True)
 class SendApplied:
     """Send the document that was applied last, so that drift is looked for in that."""
+
+
+@dataclass(frozen=True, slots=True)
+class TakeApplied:
+    """Note that the desired document is applied: another controller has asked for the run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,6 +172,7 @@ class Declined(enum.Enum):
     """Why nothing is run for the person who asks."""
 
     UNREACHABLE = "unreachable"
+    FOLLOWS_ANOTHER = "follows-another"
     PAUSED = "paused"
     OUTSIDE_WINDOW = "outside-window"
     NOTHING_PENDING = "nothing-pending"
@@ -231,6 +243,7 @@ class RequeueAfter:
 Instruction: TypeAlias = (
     SendDesired
     | SendApplied
+    | TakeApplied
     | Apply
     | ApplyRequested
     | JoinRun
@@ -277,6 +290,10 @@ def _with_end_of_hold(instructions: list[Instruction], until: float) -> list[Ins
 def _next(state: ObservedState, policy: MinionPolicy, now: float, run_timeout: float) -> list[Instruction]:
     if not state.connected or not state.generation:
         return []
+    if state.open_run is None and state.applied_for_others == state.desired != state.applied:
+        return [TakeApplied()]
+    if not state.follows or (state.open_run is None and state.applied_for_others == APPLIES_NOW):
+        return []  # the minion says when it follows, and when that run is over
     if state.open_run is not None:
         return _with_open_run(state, state.open_run, now, run_timeout)
     document = _keep_applied(state) if _waits(state, policy, now) else _send_desired(state)
@@ -300,6 +317,8 @@ def _answer(state: ObservedState, request: Request, policy: MinionPolicy, now: f
     """
     if not state.connected:
         return [Decline(Declined.UNREACHABLE)]
+    if not state.follows:
+        return [Decline(Declined.FOLLOWS_ANOTHER)]
     if state.paused and not request.test:
         return [Decline(Declined.PAUSED)]
     if not request.test and not (window := look(policy.windows, now)).open and not window.manual:
@@ -377,8 +396,10 @@ def _apply(state: ObservedState, policy: MinionPolicy, now: float) -> list[Instr
             return []  # a person or another push starts the next
         if now < last.finished_at + wait:
             return [RequeueAfter(last.finished_at + wait)]
-    # After a bad end nobody knows which states were reached, so everything is looked at.
-    whole = policy.push == "whole" or not state.applied or (last is not None and not last.good)
+    # After a bad end nobody knows which states were reached, so everything is looked at; so it is when another
+    # controller made of the minion what is not known here.
+    elsewhere = state.applied_for_others not in ("", state.applied)
+    whole = policy.push == "whole" or not state.applied or elsewhere or (last is not None and not last.good)
     return [Apply(whole)]
 
 

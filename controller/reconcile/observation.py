@@ -70,6 +70,8 @@ def observe(
         held=session.held if session else row.minion.held,
         sent=session.sent_digest if session else "",
         applied=row.applied.digest if row.applied else "",
+        applied_for_others=session.applied if session else "",
+        follows=session is None or session.follows,
         hold_until=row.hold.until if row.hold else None,
         open_run=_open_run(row.open_run, session),
         last_run=_last_run(row.last_run, streaks.failures),

@@ -38,6 +38,7 @@ from controller.reconcile.decision import (
     SendApplied,
     SendDesired,
     SkipCheck,
+    TakeApplied,
     TimeOutRun,
     reconcile,
 )
@@ -229,6 +230,9 @@ class Reconciler:
                 self._send_desired(row, session)
             case SendApplied():
                 self._send_applied(row, session)
+            case TakeApplied():
+                self._applied_without_run(row)
+                self.wake([minion])
             case Apply(whole=whole):
                 self._apply(row, session, whole)
             case ApplyRequested(whole=whole, test=test):
@@ -367,6 +371,8 @@ class Reconciler:
             reason=order.reason,
             user=order.user,
         )
+        if run.kind in ("apply", "remediate"):
+            session.applied = ""
         self.store.runs.create(run)
         data: dict[str, object] = {
             "minion": run.minion,
@@ -436,6 +442,9 @@ class Reconciler:
         """
         minion, now = run.minion, self.clock()
         self._run_events.pop(run.run_id, None)
+        session = self.sessions.session(minion)
+        if session is not None and run.kind != "drift" and run.run_id in session.sent:
+            session.applied = ""  # from before this run
         if outcome not in GOOD:
             self._reports[minion] = cause
         if run.kind == "drift":

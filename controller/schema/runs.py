@@ -97,7 +97,8 @@ class SyncReturn(StreamStruct, tag="sync", frozen=True, kw_only=True):
 
     minion: str
     outcome: str
-    """ok, changed, pending, failed, error, unreachable, paused or outside-window."""
+    """ok, changed, pending, failed, error, unreachable, refused (it follows another controller), paused or
+    outside-window."""
     run_id: str = ""
     changes: int = 0
     failed: int = 0

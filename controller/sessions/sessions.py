@@ -97,6 +97,10 @@ class Session:
     """Seconds since the epoch of its last message."""
     held: str = ""
     """Digest of the document that it says it holds."""
+    applied: str = ""
+    """What it says that it applied for another controller: see `Hello.applied`."""
+    follows: bool = True
+    """See `Hello.follows`."""
     sent_digest: str = ""
     """Digest of the document that was sent to it last; empty for none."""
     sent: set[str] = field(default_factory=set)

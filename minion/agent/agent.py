@@ -19,26 +19,25 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Protocol
 
 from minion.agent.beacons import BeaconKeeper, healing_call
 from minion.agent.call_questions import CallQuestions
 from minion.agent.child_tasks import ChildTasks, collect_grains
-from minion.agent.connection import open_connection
-from minion.agent.connection_trouble import ConnectionTrouble
-from minion.agent.controller_keys import ControllerKeys
+from minion.agent.connection import take_cachedir
+from minion.agent.controllers.addresses import KnownController, known_controllers
+from minion.agent.controllers.failover import order_of
+from minion.agent.controllers.link import ControllerLink, LinkPorts
+from minion.agent.controllers.links import ControllerLinks
 from minion.agent.drift import DriftTimer
 from minion.agent.drift_watch import DriftWatch
 from minion.agent.enrolment import enrolment_request
 from minion.agent.fact_queries import FactAnswerer
 from minion.agent.file_requests import FileRelay
 from minion.agent.grains import Collector, GrainsKeeper
-from minion.agent.key_rotation import KeyRotation
 from minion.agent.mine import MineKeeper
 from minion.agent.returners import ReturnerKeeper
 from minion.agent.runs import RunJobs, RunPorts
 from minion.agent.schedule import ScheduleTimer
-from minion.agent.session import AgentSession, SessionPorts
 from minion.agent.settings_reader import settings_from_child
 from minion.agent.workers import Workers
 from minion.beacons.frames import ToAgent
@@ -51,16 +50,14 @@ from minion.spool.minion_events import MinionEventsOutbox
 from minion.spool.schedule import UNREPORTED
 from minion.spool.triggers import TriggerFile
 from reactors.scheduled_jobs import whens_of
-from wire.client import Connected, ConnectionEvent, Disconnected, HandshakeFailed, NotUnderstood
+from wire.client import ConnectionEvent, Disconnected, NotUnderstood
 from wire.errors import BadKey, CannotConnect, PatchMismatch
-from wire.keys import KeyPair, fingerprint
 from wire.messages import (
     CHECKS_CALLS,
     RETURNERS_OF_CALL,
     ROTATE_KEY,
     STATES_OF_CALL,
     Blob,
-    Bye,
     Call,
     CheckCalls,
     DesiredUpdate,
@@ -74,17 +71,14 @@ from wire.messages import (
     HelloAck,
     KeepAlive,
     KeyRequest,
-    KeyState,
     MineFound,
     MinionEventsAck,
-    NextControllerKey,
     Preview,
     Published,
     Refused,
     ResultAck,
     ResultRefused,
     ResyncRequired,
-    RotateKey,
     Run,
     RunEventsAck,
     StatesFound,
@@ -112,37 +106,17 @@ SEND_QUEUE_FULL = 0.2
 """Seconds until results are sent again after the send queue was full."""
 
 
-class AgentWire(Protocol):
-    """The connection as the agent uses it (`wire.client.Connection`)."""
-
-    def send(self, message: ToController) -> bool:
-        """Queue a message; False when the queue is full."""
-
-    def receive(
-        self, timeout: float, readers: Sequence[int] = ()
-    ) -> tuple[list[ToMinion | ConnectionEvent], list[int]]:
-        """Messages that have arrived, and which of `readers` are readable."""
-
-    def change_keys(self, keys: KeyPair) -> None:
-        """Connect again with these keys."""
-
-    def change_controller_key(self, public: str) -> None:
-        """Expect this key of the controller from the next dial on."""
-
-    def close(self) -> None:
-        """Close the sockets."""
-
-
 class Agent:
     """The parts of one agent, and its loop."""
 
     def __init__(
-        self, settings: MinionSettings, connection: AgentWire, *, fingerprint: str, collect: Collector, umask: int
+        self, settings: MinionSettings, controllers: Sequence[KnownController], *, collect: Collector, umask: int
     ) -> None:
         self._settings = settings
-        self._connection = connection
+        self.links = self._make_links(controllers)
         self._session_id = secrets.token_hex(8)
         self._stopping = False
+        self.exit_code = 0
         cachedir = settings.cachedir
         self._desired = DesiredState(cachedir)
         self._tasks = tasks = ChildTasks(
@@ -150,7 +124,7 @@ class Agent:
         )
         self._workers = Workers(tasks.worker, lambda: self._grains.grains)
         self._triggers = TriggerFile(cachedir)
-        self._files = FileRelay(connection.send)
+        self._files = FileRelay(self._ask_controller)
         self._call_questions = CallQuestions(cachedir, self._files.ask)
         self._returners = ReturnerKeeper(cachedir, settings.id, settings.options.returners, tasks.deliver_to)
         self._jobs = RunJobs(
@@ -162,12 +136,14 @@ class Agent:
                 ended=self._worker_ended,
                 answered=self._returners.answered,
                 returned=self._returners.returned,
+                reachable=self._reachable,
             ),
             report_progress=settings.state_events is not False,
             stop_grace=settings.stop_grace,
+            known=self.links.names,
         )
         self._events = MinionEventsOutbox(cachedir)
-        self._facts = FactAnswerer(self._send, tasks.fork, tasks.fact_answer)
+        self._facts = FactAnswerer(self.links.send, tasks.fork, tasks.fact_answer)
         self._drift = DriftTimer(cachedir, settings.id)
         self._schedule = ScheduleTimer(cachedir, settings.id, settings.options.schedule.jobs)
         self._drift_watch = DriftWatch(settings.id)
@@ -182,19 +158,27 @@ class Agent:
         self._resync: ResyncRequired | None = None
         """Is sent when a document may be kept again."""
         self._mine = MineKeeper(
-            cachedir, self._send, tasks.fork, tasks.update_mine, minutes=settings.options.mine.minutes
+            cachedir, self.links.broadcast, tasks.fork, tasks.update_mine, minutes=settings.options.mine.minutes
         )
-        self._session = AgentSession(
-            settings.id,
-            fingerprint,
-            SessionPorts(
-                send=connection.send, key_request=self._key_request, hello=self._hello, keep_alive=self._keep_alive
-            ),
+
+    def _make_links(self, controllers: Sequence[KnownController]) -> ControllerLinks:
+        settings = self._settings
+        by_name = {known.name: known for known in controllers}
+        order = order_of(
+            tuple(by_name),
+            kind=settings.master_type,
+            minion_id=settings.id,
+            shuffle=secrets.SystemRandom().shuffle if settings.master_shuffle else None,
+            failback=settings.master_failback,
         )
-        self._controller_keys = ControllerKeys(settings.pki_dir, settings.controller_key)
-        self._key_rotation = KeyRotation(settings.pki_dir, self._use_key)
-        host = settings.master[0] if settings.master else ""
-        self._trouble = ConnectionTrouble(settings.id, host, settings.master_port, settings.controller_key, tasks.fork)
+        ports = LinkPorts(
+            key_request=self._key_request,
+            hello=self._hello,
+            keep_alive=self._keep_alive,
+            fork=lambda task: self._tasks.fork(task),
+        )
+        links = [ControllerLink(by_name[name], settings, ports) for name in order]
+        return ControllerLinks(links, settings, self._runs_for)
 
     def stop(self) -> None:
         """End the loop at its next turn. Safe to call from a signal handler."""
@@ -203,7 +187,7 @@ class Agent:
     def run(self) -> None:
         """Serve until `stop`."""
         self._tasks.preload()
-        self._trouble.dialling(time.monotonic())
+        self.links.start(time.monotonic())
         self._start_grains(time.monotonic())
         self._drift.follow(self._desired.drift, time.time())
         self._follow_mine_functions(time.monotonic())
@@ -214,8 +198,7 @@ class Agent:
         self._workers.stop()
         self._beacons.stop()
         self._returners.stop()
-        self._connection.send(Bye())
-        self._connection.close()
+        self.links.stop()
         log.info("event=stopped id=%s", self._settings.id)
 
     def _turn(self, wakeup: int) -> None:
@@ -227,12 +210,12 @@ class Agent:
             self._beacons,
             self._returners,
             self._jobs,
-            self._trouble,
+            self.links,
         )
         readers = [wakeup, self._events.fd, *(fd for part in parts for fd in part.readers())]
-        events, ready = self._connection.receive(self._wait(time.monotonic()), readers)
-        for event in events:
-            self._handle(event, time.monotonic())
+        events, ready = self.links.receive(self._wait(time.monotonic()), readers)
+        for link, event in events:
+            self._handle(link, event, time.monotonic())
         for fd in ready:
             self._read(fd, wakeup)
 
@@ -240,8 +223,7 @@ class Agent:
         """Seconds until something is due."""
         deadlines = [
             now + LONGEST_WAIT,
-            self._session.deadline,
-            self._trouble.due_at,
+            self.links.due_at,
             self._files.next_deadline(),
             self._facts.next_deadline(),
             self._jobs.next_deadline(),
@@ -253,17 +235,17 @@ class Agent:
             self._drift_watch.due_at(self._desired.digest, busy=self._jobs.states_waiting()),
             now + (min(self._drift.due_at, self._schedule.due_at) - time.time()),
         ]
-        if self._session.online:
-            parts = (self._jobs.outbox, self._jobs.events, self._events)
-            due = min(part.next_due(now) for part in parts)
+        if self.links.online:
+            reachable = self._reachable()
+            of_runs = min(part.next_due(now, reachable) for part in (self._jobs.outbox, self._jobs.events))
+            due = min(of_runs, self._events.next_due(now))
             deadlines.append(max(due, self._send_results_from))
             if self._resync is not None:
                 deadlines.append(self._resync_from)
         return max(0.0, min(deadlines) - now)
 
     def _do_due(self, now: float) -> None:
-        self._session.tick(now)
-        self._trouble.look(now)
+        self._look_at_controllers(now)
         self._files.expire(now)
         self._facts.expire(now)
         self._jobs.expire(now)
@@ -273,7 +255,7 @@ class Agent:
         if time.time() >= self._drift.due_at:
             self._check_drift()
         self._run_scheduled_jobs(time.time())
-        self._mine.tick(now, online=self._session.online)
+        self._mine.tick(now, online=bool(self.links.online))
         self._jobs.start_waiting(now)
         self._returners.tick(now)
         self._look_at_beacons(now)
@@ -281,58 +263,63 @@ class Agent:
         self._send_results(now)
         self._workers.tick(now)
 
-    def _handle(self, event: ToMinion | ConnectionEvent, now: float) -> None:
+    def _look_at_controllers(self, now: float) -> None:
+        self.links.look(now)
+        why = self.links.gave_up()
+        if why:
+            log.critical("event=gave_up id=%s cause=%s", self._settings.id, why)
+            self.exit_code = 1
+            self._stopping = True
+
+    def _handle(self, link: ControllerLink, event: ToMinion | ConnectionEvent, now: float) -> None:
+        was_online = link.online
+        link.take(event, now)
+        asked_by = self.links.name_of(link)
         match event:
-            case Connected():
-                self._controller_keys.proved()
-                self._trouble.connected(now)
-                self._session.connected(now)
             case Disconnected():
-                self._disconnected(now)
-            case HandshakeFailed():
-                self._trouble.handshake_failed(event.reason)
-                if not event.of_own_key:
-                    self._controller_keys.failed(self._connection.change_controller_key)
-            case NextControllerKey():
-                self._controller_keys.announced(event.public)
+                self._disconnected(link, now, was_online=was_online)
             case NotUnderstood():
-                self._refuse(event)
-            case KeyState():
-                if not self._key_rotation.takes(event):
-                    self._session.key_state(event, now)
-            case RotateKey():
-                new_key = self._key_rotation.new_key()
-                if new_key is not None:
-                    self._send(new_key)
-            case Refused(request=0):
-                self._session.refused(event, now)
+                self._refuse(event, asked_by)
             case HelloAck():
-                self._connected(event, now)
+                self._connected(link, now)
             case Heartbeat():
-                if self._session.heartbeat(event, now):
-                    self._files.offline(now)
+                if link.session.heartbeat(event, now):
+                    self._files.offline(now, link.name)
             case DesiredUpdate():
-                self._accept_desired(event)
-            case Run() | Preview() | Call():
-                self._jobs.accept(event)
+                if link is self.links.authority:
+                    self._accept_desired(event, link)
+            case Run():
+                self._accept_run(event, link)
+            case Preview() | Call():
+                self._jobs.accept(event, asked_by)
             case CheckCalls(run_ids=run_ids):
                 for run_id in run_ids:
-                    self._jobs.check(run_id)
+                    self._jobs.check(run_id, asked_by)
             case FactRequest():
-                self._facts.accept(event, now)
+                self._facts.accept(event, now, asked_by)
             case RunEventsAck():
-                self._jobs.events_acknowledged(event)
+                if self._jobs.events.controller_of(event.run_id) in ("", asked_by):
+                    self._jobs.events_acknowledged(event)
             case MinionEventsAck():
                 self._events.acknowledge(event)
             case ResultAck():
-                self._jobs.outbox.acknowledge(event.run_id)
+                self._jobs.outbox.acknowledge(event.run_id, asked_by)
             case ResultRefused():
                 log.error("event=result_refused run=%s reason=%s", event.run_id, event.reason)
-                self._jobs.outbox.acknowledge(event.run_id)
+                self._jobs.outbox.acknowledge(event.run_id, asked_by)
             case FileFound() | FileList() | Blob() | MineFound() | StatesFound() | Published() | Refused():
                 self._files.answer(event)
 
-    def _refuse(self, message: NotUnderstood) -> None:
+    def _accept_run(self, run: Run, link: ControllerLink) -> None:
+        """Accept a run of what is held; of two controllers only one says what that is."""
+        followed = self.links.authority
+        if link is followed or run.digest == self._desired.digest or followed is None:
+            self._jobs.accept(run, self.links.name_of(link))
+        else:
+            why = f"this minion follows the controller {followed.name}"
+            self._jobs.refuse(run.run_id, why, self.links.name_of(link))
+
+    def _refuse(self, message: NotUnderstood, asked_by: str) -> None:
         """A message of a newer controller: said once a name, and a run that it asks for ends with that answer."""
         if message.name not in self._not_understood and len(self._not_understood) < _MOST_NAMES:
             self._not_understood.add(message.name)
@@ -343,26 +330,39 @@ class Agent:
                 message.why,
             )
         if message.run_id:
-            self._jobs.refuse(message.run_id, f"this minion does not know the message {message.name!r}")
+            why = f"this minion does not know the message {message.name!r}: update this minion, or ask in another way"
+            self._jobs.refuse(message.run_id, why, asked_by)
 
-    def _connected(self, message: HelloAck, now: float) -> None:
-        self._session.hello_acknowledged(message, now)
-        self._files.online(now)
-        self._jobs.outbox.reconnected()
+    def _connected(self, link: ControllerLink, now: float) -> None:
+        self.links.came_online(link, now)
+        self._files.online(now, link.name)
+        self._jobs.outbox.reconnected(self.links.name_of(link))
         self._jobs.events.reconnected()
         self._events.reconnected()
         self._mine.connected()
+        self._greet_again()
         if self._drift.problems or self._beacons.problems or self._returners.problems:
-            self._send(self._keep_alive())
+            link.send(self._keep_alive(link.name))
 
-    def _disconnected(self, now: float) -> None:
-        if self._session.online:
-            log.warning("event=connection_lost id=%s", self._settings.id)
-        self._session.disconnected()
-        self._trouble.dialling(now)
-        self._files.offline(now)
+    def _disconnected(self, link: ControllerLink, now: float, *, was_online: bool) -> None:
+        if was_online:
+            log.warning("event=connection_lost id=%s controller=%s", self._settings.id, link.name)
+            self._jobs.outbox.reconnected(self.links.name_of(link))
+            self._jobs.events.reconnected()
+            self._events.reconnected()
+            self._greet_again()
+        self._files.offline(now, link.name)
 
-    def _accept_desired(self, message: DesiredUpdate) -> None:
+    def _greet_again(self) -> None:
+        """Tell controllers which of them this minion follows, when that is another one than they were told."""
+        followed = self.links.authority
+        if followed is not None:
+            self._jobs.followed(self.links.name_of(followed))
+        for link in self.links.online:
+            if link.follows != (link is followed):
+                link.session.tell_again()
+
+    def _accept_desired(self, message: DesiredUpdate, link: ControllerLink) -> None:
         modules = self._desired.modules
         try:
             changed = self._desired.accept(message)
@@ -372,16 +372,16 @@ class Agent:
             return
         except PatchMismatch as error:
             log.info("event=patch_refused generation=%s error=%s", message.generation, error)
-            self._connection.send(ResyncRequired(generation=message.generation, held=self._desired.digest))
+            link.send(ResyncRequired(generation=message.generation, held=self._desired.digest))
             return
         self._resync = None
-        self._connection.send(Held(generation=message.generation, digest=message.digest))
+        link.send(Held(generation=message.generation, digest=message.digest))
         if changed is not None and self._triggers.forget_others(changed.chunks):
-            self._send(self._keep_alive())
+            self._tell_all()
         wrong = self._drift.problems
         self._drift.follow(self._desired.drift, time.time())
         if self._drift.problems != wrong:
-            self._send(self._keep_alive())
+            self._tell_all()
         self._follow_mine_functions(time.monotonic())
         self._jobs.document_changed()
         if self._desired.modules != modules:  # without a run, grains of a changed `_grains` would wait for the next
@@ -391,26 +391,42 @@ class Agent:
         self._files.forget(child)
         self._workers.ended()
 
-    def _send_from_jobs(self, message: ToController) -> bool:
+    def _send_from_jobs(self, message: ToController, controller: str) -> bool:
         """Send it; a document that could not be kept a moment ago is asked for again after a while."""
         if isinstance(message, ResyncRequired) and time.monotonic() < self._resync_from:
             self._resync = message
             return True
-        return self._send(message)
+        return self.links.send(message, controller)
+
+    def _ask_controller(self, question: ToController, controller: str) -> str:
+        """Ask the controller of a run, or the one that is followed where that is away; the name of the one asked."""
+        for link in (self.links.named(controller), self.links.authority):
+            if link is not None and link.online:
+                return link.name if link.send(question) else ""
+        return ""
+
+    def _reachable(self) -> tuple[str, ...]:
+        """Names of the controllers that are online, where there are several."""
+        return tuple(self.links.name_of(link) for link in self.links.online)
+
+    def _runs_for(self) -> bool:
+        """Whether something is on its way that the controller of now asked for."""
+        followed = self.links.authority
+        return followed is not None and self._jobs.asked_by(self.links.name_of(followed))
 
     def _send_resync(self, now: float) -> None:
-        if self._resync is not None and self._session.online and now >= self._resync_from:
+        if self._resync is not None and self.links.authority is not None and now >= self._resync_from:
             message, self._resync = self._resync, None
-            self._connection.send(message)
+            self.links.send(message)
 
     def _send_results(self, now: float) -> None:
-        if not self._session.online or now < self._send_results_from:
+        if not self.links.online or now < self._send_results_from:
             return
         if not self._send_events(now):
             self._send_results_from = now + SEND_QUEUE_FULL
             return
-        for result in self._jobs.outbox.due(now):
-            if not self._connection.send(result):
+        for result in self._jobs.outbox.due(now, self._reachable()):
+            if not self.links.send(result, self._jobs.outbox.owner(result.run_id)):
                 self._send_results_from = now + SEND_QUEUE_FULL
                 return
             self._jobs.outbox.sent(result.run_id, now)
@@ -419,12 +435,12 @@ class Agent:
         """Send events of runs, and those that belong to none; False when the send queue is full."""
         own = self._events.due(now)
         if own is not None:
-            if not self._connection.send(own):
+            if not self.links.send(own):
                 return False
             self._events.sent(now)
-        events = self._jobs.events.due(now)
+        events = self._jobs.events.due(now, self._reachable())
         if events is not None:
-            if not self._connection.send(events):
+            if not self.links.send(events, self._jobs.events.controller_of(events.run_id)):
                 return False
             self._jobs.events.sent(events, now)
         return True
@@ -448,6 +464,8 @@ class Agent:
         """Begin a drift check of what others have touched."""
         for ended in self._jobs.take_ended():
             self._drift_watch.ended(ended.run_id, ended.outcome, now, changed_machine=ended.changed_machine)
+            if len(self.links.links) > 1:
+                self._tell_all()  # whoever waits for the end of what another controller asked for
         busy = self._jobs.states_waiting()
         if self._drift_watch.whole_wanted and not busy:
             self._drift_watch.whole_wanted = False
@@ -475,22 +493,22 @@ class Agent:
             self._events.woken()
             self._call_questions.look(time.monotonic())
         elif fd in self._grains.readers():
-            if self._grains.receive() and self._session.online:
-                self._connection.send(Grains(grains=self._grains.grains))
-        elif fd in self._trouble.readers():
-            self._trouble.receive(time.monotonic())
+            if self._grains.receive():
+                self.links.broadcast(Grains(grains=self._grains.grains))
+        elif fd in self.links.readers():
+            self.links.read(fd)
         elif fd in self._mine.readers():
             self._mine.receive()
         elif fd in self._facts.readers():
             self._facts.receive(fd)
         elif fd in self._beacons.readers():
             if self._beacons.receive(time.monotonic()):
-                self._send(self._keep_alive())
+                self._tell_all()
         elif fd in self._returners.readers():
             if self._returners.receive(fd, time.monotonic()):
-                self._send(self._keep_alive())
+                self._tell_all()
         else:
-            self._jobs.receive(fd, lambda child, frame: self._files.ask(child, frame, time.monotonic()))
+            self._jobs.receive(fd, self._ask_for)
 
     def _start_grains(self, now: float) -> None:
         if self._grains.collected:
@@ -511,37 +529,55 @@ class Agent:
         """Collect the mine functions of the configuration and of the document in force."""
         self._mine.follow((self._settings.options.mine.functions, self._desired.mine_functions), now)
 
-    def _send(self, message: ToController) -> bool:
-        """Send while online only: what is queued for later would be out of date when it arrives."""
-        return self._session.online and self._connection.send(message)
-
-    def _use_key(self, keys: KeyPair) -> None:
-        self._session.fingerprint = fingerprint(keys.public)
-        self._connection.change_keys(keys)
+    def _ask_for(self, child: Child, frame: bytes) -> None:
+        """A worker asks."""
+        self._files.ask(child, frame, time.monotonic(), self._jobs.controller_of(child))
 
     def _key_request(self, accepted: bool) -> KeyRequest:
         if accepted:
             return KeyRequest(id=self._settings.id)
         return enrolment_request(self._settings, self._grains.grains)
 
-    def _hello(self) -> Hello:
+    def _hello(self, name: str) -> Hello:
         return Hello(
             id=self._settings.id,
             grains=self._grains.grains,
             held=self._desired.digest,
+            applied=self._jobs.applied_for_others(self.links.origin(name)),
+            follows=self.links.may_follow(name),
             session=self._session_id,
             agent=f"saltern python/{sys.version_info.major}.{sys.version_info.minor}",
             takes=(STATES_OF_CALL, RETURNERS_OF_CALL, ROTATE_KEY, CHECKS_CALLS),
         )
 
-    def _keep_alive(self) -> KeepAlive:
+    def _tell_all(self) -> None:
+        """Tell what a sign of life says, now."""
+        for link in self.links.online:
+            link.send(self._keep_alive(link.name))
+
+    def _keep_alive(self, name: str) -> KeepAlive:
         pending_triggers = tuple(sorted(self._triggers.pending_triggers()))[:MOST_PENDING_TRIGGERS]
         return KeepAlive(
             held=self._desired.digest,
+            applied=self._jobs.applied_for_others(self.links.origin(name)),
             running=self._jobs.running(),
             pending_triggers=pending_triggers,
-            problems=(*self._drift.problems, *self._beacons.problems, *self._returners.problems)[:MOST_PROBLEMS],
+            problems=(
+                *self._drift.problems,
+                *self._beacons.problems,
+                *self._returners.problems,
+                *self._results_that_wait(),
+            )[:MOST_PROBLEMS],
         )
+
+    def _results_that_wait(self) -> list[str]:
+        """What is told of results for controllers that are away."""
+        reachable, waiting = self._reachable(), self._jobs.outbox.waiting_for()
+        return [
+            f"{count} results wait for the controller {name}, which this minion is not connected to"
+            for name, count in waiting.items()
+            if name not in reachable
+        ]
 
 
 def main(config_dir: Path, log_level: str | None = None) -> int:
@@ -554,8 +590,9 @@ def main(config_dir: Path, log_level: str | None = None) -> int:
         log_to_stderr(log_level, settings.log_file, settings.log_level_logfile)
         for warning in settings.warnings:
             log.warning("event=setting_questionable warning=%s", warning)
-        connection, own = open_connection(settings)
-        agent = Agent(settings, connection, fingerprint=own, collect=lambda: collect_grains(settings), umask=umask)
+        controllers = known_controllers(settings)
+        take_cachedir(settings)
+        agent = Agent(settings, controllers, collect=lambda: collect_grains(settings), umask=umask)
     except (BadMinionSettings, BadKey, OSError) as error:
         log.critical("event=cannot_start error=%s", error)
         return 1 if isinstance(error, OSError) else UNUSABLE
@@ -563,10 +600,13 @@ def main(config_dir: Path, log_level: str | None = None) -> int:
         signal.signal(number, lambda *_: agent.stop())
     try:
         agent.run()
+    except BadKey as error:
+        log.critical("event=cannot_start error=%s", error)
+        return UNUSABLE
     except CannotConnect as error:
         log.critical("event=cannot_connect error=%s", error)
         return 1
-    return 0
+    return agent.exit_code
 
 
 @contextlib.contextmanager

@@ -36,6 +36,8 @@ class _OpenRequest:
     message: FactRequest
     child: Child
     deadline: float
+    controller: str
+    """Which of several asks."""
     answers: dict[int, FactAnswer] = field(default_factory=dict)
 
 
@@ -44,7 +46,7 @@ class FactAnswerer:
 
     def __init__(
         self,
-        send: Callable[[ToController], bool],
+        send: Callable[[ToController, str], bool],
         fork: Callable[[Callable[[AgentPipe], None]], Child],
         make_answer: Callable[[], Answer],
     ) -> None:
@@ -62,17 +64,23 @@ class FactAnswerer:
         """When `expire` has something to do."""
         return min((asked.deadline for asked in self._open.values()), default=float("inf"))
 
-    def accept(self, message: FactRequest, now: float) -> None:
-        """Start a child that answers; refuse the request when there are too many."""
+    def accept(self, message: FactRequest, now: float, controller: str = "") -> None:
+        """Start a child that answers; refuse the request when there are too many.
+
+        Args:
+            message: the request.
+            now: in monotonic seconds.
+            controller: which of several asks.
+        """
         if len(self._open) >= MOST_CHILDREN or len(message.questions) > MOST_QUESTIONS:
-            self._refuse(message, "was not answered: the minion is asked too much at once")
+            self._refuse(message, controller, "was not answered: the minion is asked too much at once")
             return
         try:
             child = self._fork(lambda pipe: self._work(message, pipe))
         except OSError as error:
-            self._refuse(message, f"was not answered: {error}")
+            self._refuse(message, controller, f"was not answered: {error}")
             return
-        self._open[child.fd] = _OpenRequest(message, child, now + min(max(message.timeout, 0.1), 300.0))
+        self._open[child.fd] = _OpenRequest(message, child, now + min(max(message.timeout, 0.1), 300.0), controller)
 
     def receive(self, fd: int) -> None:
         """A child's socket is readable."""
@@ -84,7 +92,7 @@ class FactAnswerer:
         if ended:
             del self._open[fd]
             asked.child.reap()
-            self._reply(asked.message, asked.answers)
+            self._reply(asked.message, asked.controller, asked.answers)
 
     def expire(self, now: float) -> None:
         """End the children that take too long; what they answered so far counts."""
@@ -93,13 +101,13 @@ class FactAnswerer:
                 asked.deadline = float("inf")
                 asked.child.kill()
 
-    def _refuse(self, message: FactRequest, why: str) -> None:
-        self._reply(message, {number: FactAnswer(error=why) for number in range(len(message.questions))})
+    def _refuse(self, message: FactRequest, controller: str, why: str) -> None:
+        self._reply(message, controller, {number: FactAnswer(error=why) for number in range(len(message.questions))})
 
-    def _reply(self, message: FactRequest, answers: dict[int, FactAnswer]) -> None:
+    def _reply(self, message: FactRequest, controller: str, answers: dict[int, FactAnswer]) -> None:
         late = FactAnswer(error=f"did not answer within {message.timeout:g} s")
         found = tuple(answers.get(number, late) for number in range(len(message.questions)))
-        self._send(FactAnswers(request=message.request, answers=found))
+        self._send(FactAnswers(request=message.request, answers=found), controller)
 
     def _work(self, message: FactRequest, pipe: AgentPipe) -> None:
         answer = self._make_answer()

@@ -59,20 +59,36 @@ class _OpenQuestion:
     worker_number: int
     question: Question
     deadline: float
-    sent: bool = False
+    controller: str
+    """Which of several asked for what asks; empty: the one that the minion follows."""
+    sent_to: str = ""
+    """The controller that has it on the connection of now."""
+    was_sent: bool = False
 
 
 class FileRelay:
-    """Open questions by their number on the connection."""
+    """Open questions by their number, which is another for each.
 
-    def __init__(self, send: Callable[[ToController], bool]) -> None:
+    Args:
+        send: sends to a controller, or to the one that the minion follows where that cannot be reached; the name of
+            the one that has it, empty: none.
+    """
+
+    def __init__(self, send: Callable[[ToController, str], str]) -> None:
         self._send = send
         self._open: dict[int, _OpenQuestion] = {}
         self._last = 0
-        self._online = False
+        self._online: set[str] = set()
 
-    def ask(self, child: Asker, frame: bytes, now: float) -> None:
-        """Forward a question of a worker. A worker that sends anything else is ended."""
+    def ask(self, child: Asker, frame: bytes, now: float, controller: str = "") -> None:
+        """Forward a question of a worker. A worker that sends anything else is ended.
+
+        Args:
+            child: who asks.
+            frame: the question.
+            now: in monotonic seconds.
+            controller: which of several asked for what asks.
+        """
         try:
             question = decode_to_controller(frame)
         except MalformedMessage as error:
@@ -86,8 +102,9 @@ class FileRelay:
         self._last += 1
         numbered = msgspec.structs.replace(question, request=self._last)
         deadline = now + (ANSWER_TIMEOUT if self._online else OFFLINE_TIMEOUT)
-        self._open[self._last] = _OpenQuestion(child, question.request, numbered, deadline, sent=self._online)
-        if self._online and not self._send(numbered):
+        asked = _OpenQuestion(child, question.request, numbered, deadline, controller)
+        self._open[self._last] = asked
+        if self._online and not self._send_question(self._last, asked):
             self._refuse(self._last, "too much is waiting to be sent to the controller")
 
     def answer(self, message: Answer) -> None:
@@ -96,24 +113,30 @@ class FileRelay:
         if asked is not None:
             asked.child.send(encode(msgspec.structs.replace(message, request=asked.worker_number)))
 
-    def online(self, now: float) -> None:
-        """The controller can be reached (again): send all open questions."""
-        self._online = True
+    def online(self, now: float, name: str) -> None:
+        """A controller can be reached (again): send the open questions that no other one has."""
+        self._online.add(name)
         for number, asked in list(self._open.items()):
-            if asked.sent and isinstance(asked.question, PublishCall):
+            if asked.sent_to not in ("", name):
+                continue
+            if asked.was_sent and isinstance(asked.question, PublishCall):
                 self._refuse(number, "the connection was lost meanwhile: whether it was done is not known")
                 continue
-            deadline = now + ANSWER_TIMEOUT
-            self._open[number] = _OpenQuestion(asked.child, asked.worker_number, asked.question, deadline, sent=True)
-            self._send(asked.question)
+            self._send_question(number, replace(asked, deadline=now + ANSWER_TIMEOUT))
 
-    def offline(self, now: float) -> None:
-        """The controller cannot be reached."""
-        if self._online:
-            self._online = False
+    def offline(self, now: float, name: str) -> None:
+        """A controller cannot be reached."""
+        if name in self._online:
+            self._online.discard(name)
             for number, asked in list(self._open.items()):
-                deadline = min(asked.deadline, now + OFFLINE_TIMEOUT)
-                self._open[number] = replace(asked, deadline=deadline)
+                if asked.sent_to in ("", name):
+                    deadline = min(asked.deadline, now + OFFLINE_TIMEOUT)
+                    self._open[number] = replace(asked, deadline=deadline, sent_to="")
+
+    def _send_question(self, number: int, asked: _OpenQuestion) -> bool:
+        name = self._send(asked.question, asked.controller)
+        self._open[number] = replace(asked, sent_to=name, was_sent=asked.was_sent or bool(name))
+        return bool(name)
 
     def forget(self, child: Asker) -> None:
         """A worker has ended."""

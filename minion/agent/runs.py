@@ -16,7 +16,7 @@ import contextlib
 import logging
 import os
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -36,7 +36,19 @@ from minion.spool.schedule import UNREPORTED
 from minion.worker.progress import ProgressReporter
 from minion.worker.request import WAKE
 from wire.errors import PatchMismatch
-from wire.messages import Call, Ending, Preview, ResyncRequired, Run, RunEventsAck, RunResult, RunStarted, ToController
+from wire.messages import (
+    APPLIES_NOW,
+    NOT_APPLIED,
+    Call,
+    Ending,
+    Preview,
+    ResyncRequired,
+    Run,
+    RunEventsAck,
+    RunResult,
+    RunStarted,
+    ToController,
+)
 
 log = logging.getLogger(__name__)
 
@@ -65,6 +77,8 @@ class RunJob:
 
     request: Request
     folder: RunFolder
+    controller: str = ""
+    """Which of several asked for it; empty: the minion itself, or the only one."""
     child: Child | None = None
     deadline: float = float("inf")
     workers: int = 0
@@ -96,13 +110,16 @@ class EndedRun(NamedTuple):
 class RunPorts:
     """What runs need of the agent."""
 
-    send: Callable[[ToController], bool]
+    send: Callable[[ToController, str], bool]
+    """To a controller of several; without a name to the one that the minion follows."""
     start: Callable[[RunFolder], Worker]
     ended: Callable[[Child], None]
     answered: Callable[[Request, RunResult], None] = lambda request, result: None
     """A request ends with a result that no worker made; before the result is kept."""
     returned: Callable[[Request], None] = lambda request: None
     """A request has its result, and it is on disk."""
+    reachable: Callable[[], Collection[str]] = tuple
+    """Names of the controllers that can be reached, where there are several."""
 
 
 class RunJobs:
@@ -116,24 +133,35 @@ class RunJobs:
         *,
         report_progress: bool = True,
         stop_grace: float = 30.0,
+        known: Collection[str] = (),
     ) -> None:
-        """`stop_grace`: seconds that a state may go on when its run is ended."""
+        """Take over what an earlier agent left.
+
+        Args:
+            cachedir: of the minion.
+            desired_state: what it holds.
+            ports: see `RunPorts`.
+            report_progress: whether controllers are told how far runs are.
+            stop_grace: seconds that a state may go on when its run is ended.
+            known: names of the controllers where there are several.
+        """
         self._report_progress = report_progress
         self._stop_grace = stop_grace
         self._folders = RunFolders(cachedir)
         self.events = RunEventsOutbox()
-        self.outbox = Outbox(cachedir, self._folders, self.events)
+        self.outbox = Outbox(cachedir, self._folders, self.events, known)
         self._desired = desired_state
         self._ports = ports
         self._jobs: dict[str, RunJob] = {}
-        self._waiting_for_document: dict[str, Run | Preview] = {}
+        self._waiting_for_document: dict[str, tuple[Run | Preview, str]] = {}
         self._changed: set[str] = set()
         self._ended_runs: list[EndedRun] = []
         for folder in self._unfinished():
             request = folder.request()
             log.info("event=run_found run_id=%s", request.run_id)
-            self._jobs[request.run_id] = RunJob(request, folder)
-            self.events.follow(request.run_id, folder.events, polled=True)
+            controller = folder.controller() if known else ""
+            self._jobs[request.run_id] = RunJob(request, folder, controller)
+            self.events.follow(request.run_id, folder.events, polled=True, controller=controller)
 
     def running(self) -> tuple[str, ...]:
         """Ids of the runs in progress or waiting."""
@@ -146,6 +174,13 @@ class RunJobs:
     def states_running(self) -> bool:
         """Whether states run that change the machine."""
         return any(job.child is not None and runs_states(job.request) for job in self._jobs.values())
+
+    def applied_for_others(self, controller: str) -> str:
+        """See `Hello.applied`."""
+        said = self._desired.applied_for_others(controller)
+        if any(_applies(job.request) and job.controller != controller for job in self._jobs.values()):
+            return APPLIES_NOW
+        return NOT_APPLIED if said == APPLIES_NOW else said  # that run was lost
 
     def take_changed(self) -> tuple[str, ...]:
         """Paths that runs have changed which have ended since the last time."""
@@ -161,37 +196,52 @@ class RunJobs:
         """Descriptors of the workers' sockets."""
         return [job.child.fd for job in self._jobs.values() if job.child is not None]
 
-    def accept(self, request: Request) -> None:
-        """Accept a run. One that is known is answered from its result, or goes on."""
+    def asked_by(self, controller: str) -> bool:
+        """Whether something runs, or waits to run or to be told, that this controller asked for."""
+        jobs = any(job.controller == controller for job in self._jobs.values())
+        return jobs or bool(self._waiting_for_document) or self.outbox.waiting_for()[controller] > 0
+
+    def controller_of(self, child: object) -> str:
+        """Which of several controllers asked for what this worker runs."""
+        return next((job.controller for job in self._jobs.values() if job.child is child), "")
+
+    def accept(self, request: Request, controller: str = "") -> None:
+        """Accept a run. One that is known is answered from its result, or goes on.
+
+        Args:
+            request: the run.
+            controller: which of several asks; empty: the minion itself, or the only one.
+        """
         run_id = request.run_id
         if run_id in self._jobs:
-            if self._jobs[run_id].child is not None:
-                self._ports.send(RunStarted(run_id=run_id))
+            job = self._jobs[run_id]
+            if job.controller == controller and job.child is not None:
+                self._ports.send(RunStarted(run_id=run_id), controller)
             return
-        if self.outbox.send_again(run_id):
+        if self.outbox.send_again(run_id, controller):
             return
         try:
-            folder = self._folder_for(request)
+            folder = self._folder_for(request, controller)
         except PatchMismatch as error:
             what = "call" if isinstance(request, Call) else "preview"
-            self._fail(request, f"this {what} cannot be made: {error}")
+            self._fail(request, f"this {what} cannot be made: {error}", controller=controller)
             return
         except OSError as error:
-            self._fail(request, f"the run cannot be put on disk: {error}")
+            self._fail(request, f"the run cannot be put on disk: {error}", controller=controller)
             return
         if folder is None:
-            self._wait_for_document(request)
+            self._wait_for_document(request, controller)
             return
         self._waiting_for_document.pop(run_id, None)
-        self._jobs[run_id] = RunJob(_without_document(request), folder)
-        self.events.follow(run_id, folder.events)
+        self._jobs[run_id] = RunJob(_without_document(request), folder, controller)
+        self.events.follow(run_id, folder.events, controller=controller)
 
-    def check(self, run_id: str) -> None:
+    def check(self, run_id: str, controller: str = "") -> None:
         """Say how a call stands that the controller has no result of. One that is not known was lost on its way."""
         if run_id in self._jobs:
             if self._jobs[run_id].child is not None:
-                self._ports.send(RunStarted(run_id=run_id))
-        elif run_id not in self._waiting_for_document and not self.outbox.send_again(run_id):
+                self._ports.send(RunStarted(run_id=run_id), controller)
+        elif run_id not in self._waiting_for_document and not self.outbox.send_again(run_id, controller):
             log.warning("event=call_unknown run_id=%s", run_id)
             self._ports.send(
                 RunResult(
@@ -202,28 +252,33 @@ class RunJobs:
                     outcome="error",
                     error=NEVER_CAME,
                     ending="unreachable",
-                )
+                ),
+                controller,
             )
 
-    def refuse(self, run_id: str, why: str) -> None:
-        """Answer a run that a newer controller asks for in a way that is not known here."""
-        if run_id not in self._jobs and not self.outbox.send_again(run_id):
-            error = f"{why}: update this minion, or ask in another way"
+    def refuse(self, run_id: str, error: str, controller: str = "") -> None:
+        """Answer a run that is not begun here."""
+        if run_id not in self._jobs and not self.outbox.send_again(run_id, controller):
             result = RunResult(
                 run_id=run_id, kind="call", generation=0, digest="", outcome="error", error=error, ending="refused"
             )
-            self._answer(result, self._folders.of(run_id))
+            self._answer(result, self._folders.of(run_id), controller)
+
+    def followed(self, controller: str) -> None:
+        """Forget runs that wait for documents of other controllers, which ask again when they are followed."""
+        waiting = self._waiting_for_document
+        self._waiting_for_document = {run_id: each for run_id, each in waiting.items() if each[1] == controller}
 
     def document_changed(self) -> None:
         """There is another desired document: start the runs that waited for it, and fail those of an older one."""
-        for request in list(self._waiting_for_document.values()):
+        for request, controller in list(self._waiting_for_document.values()):
             if request.digest == self._desired.digest:
                 del self._waiting_for_document[request.run_id]
-                self.accept(request)
+                self.accept(request, controller)
             elif isinstance(request, Run) and request.generation < self._desired.generation:
                 del self._waiting_for_document[request.run_id]
                 why = f"its document {request.digest[:12]} was replaced by {self._desired.digest[:12]} before it came"
-                self._fail(request, why)
+                self._fail(request, why, controller=controller)
 
     def start_waiting(self, now: float) -> None:
         """Give workers to the runs whose turn it is."""
@@ -262,7 +317,7 @@ class RunJobs:
         """End the workers of calls whose limit has passed, and report the progress of runs."""
         for job in list(self._jobs.values()):
             if job.progress is not None and (message := job.progress.due_message(job.request.run_id, now)) is not None:
-                self._ports.send(message)
+                self._ports.send(message, job.controller)
             if job.child is not None and now >= job.deadline:
                 self._end_at_limit(job, job.child, now)
 
@@ -293,27 +348,27 @@ class RunJobs:
         due = (job.progress.due for job in self._jobs.values() if job.progress is not None)
         return min((*(job.deadline for job in self._jobs.values()), *due), default=float("inf"))
 
-    def _folder_for(self, request: Request) -> RunFolder | None:
+    def _folder_for(self, request: Request, controller: str) -> RunFolder | None:
         """A folder with all that the run needs; None when its document is not the one in force."""
         if isinstance(request, Call):
             document = packed_document(request.document, request.digest) if request.digest else None
-            return self._folders.create(_without_document(request), document)
+            return self._folders.create(_without_document(request), document, controller)
         if isinstance(request, Preview):
-            return self._folders.create(request, self._desired.packed_preview(request))
+            return self._folders.create(request, self._desired.packed_preview(request), controller)
         if request.digest != self._desired.digest:
             return None
-        return self._folders.create(request, self._desired.path)
+        return self._folders.create(request, self._desired.path, controller)
 
-    def _wait_for_document(self, request: Request) -> None:
+    def _wait_for_document(self, request: Request, controller: str) -> None:
         if isinstance(request, Call):
             return
         held = self._desired.digest
         log.info("event=run_waits_for_document run_id=%s digest=%s held=%s", request.run_id, request.digest, held)
-        self._waiting_for_document[request.run_id] = request
+        self._waiting_for_document[request.run_id] = request, controller
         if len(self._waiting_for_document) > MOST_WAITING_FOR_DOCUMENT:
             del self._waiting_for_document[next(iter(self._waiting_for_document))]
         generation = request.generation if isinstance(request, Run) else 0
-        self._ports.send(ResyncRequired(generation=generation, held=held))
+        self._ports.send(ResyncRequired(generation=generation, held=held), controller)
 
     def _start(self, job: RunJob, now: float) -> None:
         job.workers += 1
@@ -325,8 +380,10 @@ class RunJobs:
         job.progress = ProgressReporter(slot, now) if self._report_progress else None
         if isinstance(job.request, Call) and job.request.timeout > 0:
             job.deadline = now + job.request.timeout
+        if _applies(job.request):
+            self._desired.applies(APPLIES_NOW, job.controller)
         if job.workers == 1:
-            self._ports.send(RunStarted(run_id=job.request.run_id))
+            self._ports.send(RunStarted(run_id=job.request.run_id), job.controller)
 
     def _end(self, job: RunJob, child: Child) -> None:
         code = child.reap()
@@ -340,7 +397,8 @@ class RunJobs:
         if job.folder.finished():
             self._finished(job)
         else:
-            self._fail(job.request, self._end_reason(job, code), "timed out" if job.timed_out else "")
+            ending: Ending = "timed out" if job.timed_out else ""
+            self._fail(job.request, self._end_reason(job, code), ending, job.controller)
         if _about_jobs(job.request):
             self._end_waiting()
 
@@ -355,26 +413,31 @@ class RunJobs:
         try:
             result = job.folder.result()
         except (OSError, msgspec.MsgspecError) as error:
-            self._fail(job.request, f"the result cannot be read: {error}")
+            self._fail(job.request, f"the result cannot be read: {error}", controller=job.controller)
             return
         if job.timed_out and isinstance(job.request, Call):
             result = msgspec.structs.replace(
                 result, outcome="error", error=_past_limit(job.request), ending="timed out"
             )
             job.folder.finish(result)
+        if _applies(job.request):
+            good = result.outcome in ("ok", "changed")
+            self._desired.applies(result.digest if good else NOT_APPLIED, job.controller)
         changed_machine = runs_states(job.request)
         if changed_machine:
             self._changed.update(changed_paths(result))
         if changed_machine or isinstance(job.request, Run):
             self._ended_runs.append(EndedRun(result.run_id, result.outcome, changed_machine))
         log.info("event=run_finished run_id=%s outcome=%s seconds=%.3f", result.run_id, result.outcome, result.seconds)
-        self._add(result, job.folder)
+        self._add(result, job.folder, job.controller)
         self._ports.returned(job.request)
 
-    def _add(self, result: RunResult, folder: RunFolder) -> None:
+    def _add(self, result: RunResult, folder: RunFolder, controller: str) -> None:
         nothing_found = result.run_id.startswith(WATCHED) and result.outcome == "ok"
         if not result.run_id.startswith(UNREPORTED) and not nothing_found:
-            self.outbox.add(result)
+            self.outbox.add(result, controller)
+            if controller and controller not in (reachable := self._ports.reachable()):
+                self.outbox.drop_too_many(reachable)
         elif not self.events.waiting(result.run_id):
             self._forget_unreported(result.run_id)
 
@@ -383,25 +446,26 @@ class RunJobs:
         self.events.forget(run_id)
         self._folders.of(run_id).remove()
 
-    def _fail(self, request: Request, why: str, ending: Ending = "") -> None:
+    def _fail(self, request: Request, why: str, ending: Ending = "", controller: str = "") -> None:
         """End a request with a result that no worker made."""
         result = error_result(request, why, ending=ending)
         self._ports.answered(request, result)
-        self._answer(result, self._folders.of(request.run_id))
+        self._answer(result, self._folders.of(request.run_id), controller)
         self._ports.returned(request)
 
-    def _answer(self, result: RunResult, folder: RunFolder) -> None:
+    def _answer(self, result: RunResult, folder: RunFolder, controller: str = "") -> None:
         """Record a result that no worker made. With a full disk it is sent without being kept."""
         log.error("event=run_failed run_id=%s error=%s", result.run_id, result.error)
         try:
             folder.path.mkdir(mode=0o700, exist_ok=True)
+            folder.belongs_to(controller)
             folder.finish(result)
         except OSError as error:
             log.error("event=result_not_stored run_id=%s error=%s", result.run_id, error)
             folder.remove()
-            self._ports.send(result)
+            self._ports.send(result, controller)
             return
-        self._add(result, folder)
+        self._add(result, folder, controller)
 
     def _unfinished(self) -> list[RunFolder]:
         """Runs that an earlier agent did not finish, oldest first. Drift checks are not resumed."""
@@ -434,6 +498,11 @@ def _without_document(request: Request) -> Request:
 def _about_jobs(request: Request) -> bool:
     """Whether it looks after other jobs (`saltutil.kill_job`): it does not wait for these to end."""
     return isinstance(request, Call) and request.fun.startswith("saltutil.")
+
+
+def _applies(request: Request) -> bool:
+    """Whether the document counts as applied after a good end, as the controller sees it."""
+    return isinstance(request, Run) and request.kind in ("apply", "remediate") and not request.test
 
 
 def _past_limit(call: Call) -> str:

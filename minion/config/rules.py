@@ -16,6 +16,9 @@ from options.convert import convert_options
 from options.document import Fault, Option
 from options.kinds import Flag, Prepare, Wanted, number_as_text, one_as_list
 
+MOST_CONTROLLERS = 16
+"""That a minion may have."""
+
 
 def _text(value: Any) -> Any:
     return str(value) if isinstance(value, float) else number_as_text(value)
@@ -30,9 +33,23 @@ def _id(value: Any) -> Any:
 
 def _hosts(value: Any) -> Any:
     hosts = [_text(host) for host in (value if isinstance(value, list) else [value])]
-    if not all(hosts):
+    hosts = [host for host in hosts if host is not None]
+    if not all(hosts) or len(hosts) > MOST_CONTROLLERS or len(set(map(str, hosts))) < len(hosts):
         raise ValueError
     return hosts
+
+
+def _controller_keys(value: Any) -> Any:
+    keys = value if isinstance(value, dict) else {"": value}
+    if len(keys) > MOST_CONTROLLERS + 1 or not all(isinstance(each, str) for each in keys.values()):
+        raise ValueError
+    return {str(host): key for host, key in keys.items() if key}
+
+
+def _master_type(value: Any) -> Any:
+    if value == "func":
+        raise ValueError("str, failover, distributed or disable: `func` is not built, write the list into `master`")
+    return value
 
 
 def _grain_names(value: Any) -> Any:
@@ -83,7 +100,17 @@ MinionText: TypeAlias = Annotated[str, Wanted("text"), Prepare(_text)]
 MinionId: TypeAlias = Annotated[
     str, Wanted("a minion id (letters, digits, dots, dashes; no slashes, no spaces)"), Prepare(_id)
 ]
-Hosts: TypeAlias = Annotated[tuple[str, ...], Wanted("the name of a host, or a list of them"), Prepare(_hosts)]
+Hosts: TypeAlias = Annotated[
+    tuple[str, ...],
+    Wanted(f"the name of a host, or a list of at most {MOST_CONTROLLERS} different ones"),
+    Prepare(_hosts),
+]
+ControllerKeyTexts: TypeAlias = Annotated[
+    Mapping[str, str], Wanted("a key, or a mapping of what `master` has to keys"), Prepare(_controller_keys)
+]
+MasterType: TypeAlias = Annotated[Literal["str", "failover", "distributed", "disable"], Prepare(_master_type)]
+Rounds: TypeAlias = Annotated[int, Wanted("a whole number from 1, or -1 for no limit", ge=-1)]
+Looks: TypeAlias = Annotated[int | None, Wanted("a whole number that is not negative, or empty", ge=0)]
 GrainNames: TypeAlias = Annotated[
     tuple[str, ...], Wanted("a list of at most 20 names of grains"), Prepare(_grain_names)
 ]
@@ -102,7 +129,15 @@ RULES: Mapping[str, Any] = {
     "master": Hosts,
     "master_port": Port,
     "publish_port": Port,
-    "controller_key": MinionText,
+    "controller_key": ControllerKeyTexts,
+    "master_type": MasterType,
+    "master_alive_interval": Amount,
+    "master_failback": Flag,
+    "master_failback_interval": Amount,
+    "master_shuffle": Flag,
+    "master_tries": Rounds,
+    "retry_dns": Amount,
+    "retry_dns_count": Looks,
     "enrolment_token": MinionText,
     "enrolment_token_file": OptionalPath,
     "autosign_grains": GrainNames,
@@ -127,7 +162,7 @@ RULES: Mapping[str, Any] = {
 }
 """Fields of `MinionSettings` that options set -> their types."""
 
-ALIASES = {"controller": "master", "ret_port": "master_port"}
+ALIASES = {"controller": "master", "random_master": "master_shuffle", "ret_port": "master_port"}
 """Other names of options."""
 
 LANGUAGE = frozenset(

@@ -57,10 +57,10 @@ NEEDLESS: tuple[tuple[str, str], ...] = (
     ),
     (
         "an agent connects again by itself, with pauses that grow and are drawn by chance",
-        """acceptance_wait_time acceptance_wait_time_max auth_retries auth_timeout auth_tries master_tries
+        """acceptance_wait_time acceptance_wait_time_max auth_retries auth_timeout auth_tries
         random_reauth_delay random_startup_delay recon_default recon_max recon_randomize rejected_retry
         bootstrap_delay request_channel_timeout request_channel_tries restart_on_error syndic_retries
-        retry_dns_count resolve_dns_fallback rest_timeout""",
+        resolve_dns_fallback rest_timeout""",
     ),
     (
         "a result is kept on the minion's disk until the controller has stored it, and sent again until then",
@@ -173,7 +173,9 @@ NEEDLESS: tuple[tuple[str, str], ...] = (
     (
         "it is an option of minions: write it into their configuration",
         """backup_mode file_client grains grains_blacklist grains_cache grains_cache_expiration grains_deep_merge
-        grains_dirs grains_refresh_every enable_fqdns_grains id master master_port mine_enabled mine_interval return
+        grains_dirs grains_refresh_every enable_fqdns_grains id master master_alive_interval
+        master_failback master_failback_interval master_port master_shuffle master_tries master_type mine_enabled
+        mine_interval random_master retry_dns retry_dns_count return
         returner_dirs state_queue states_dirs utils_dirs sock_dir extension_modules grains_refresh_pre_exec
         default_include""",
     ),
@@ -195,11 +197,7 @@ LACKING: tuple[tuple[str, str], ...] = (
         """order_masters syndic_master syndic_wait syndic_failover syndic_event_forward_timeout
         syndic_forward_all_events syndic_jid_forward_cache_hwm syndic_finger""",
     ),
-    (
-        "a minion has one controller",
-        """master_type master_alive_interval master_failback master_failback_interval master_shuffle random_master
-        retry_dns use_master_when_local""",
-    ),
+    ("`file_client: local` asks no controller", "use_master_when_local"),
     ("controller_key pins the controller's key; fingerprints are not compared", "master_finger"),
     ("CURVE is no algorithm that FIPS 140 approves", "fips_mode"),
     ("the wire is ZeroMQ", "transport"),
@@ -263,7 +261,6 @@ _DEFAULTS: Mapping[str, tuple[Any, ...]] = {
     "runner_returns": (True,),
     "transport": ("zeromq",),
     "renderer": ("jinja|yaml", "yaml_jinja", "jinja | yaml"),
-    "master_type": ("str",),
     "gpg_decrypt_must_succeed": (True,),
     "eauth_tokens": ("localfs",),
     "netapi_enable_clients": ([],),
@@ -272,13 +269,11 @@ _DEFAULTS: Mapping[str, tuple[Any, ...]] = {
     "http_connect_timeout": (20.0, 20),
     "http_max_body": (107374182400,),
     "minion_id_caching": (True,),
-    "master_failback_interval": (0,),
     "syndic_wait": (5,),
     "syndic_failover": ("random",),
     "syndic_event_forward_timeout": (0.5,),
     "syndic_jid_forward_cache_hwm": (100,),
     "syndic_master": ("masterofmasters",),
-    "retry_dns": (30,),
     "decrypt_pillar_default": ("gpg",),
     "decrypt_pillar_renderers": (["gpg"],),
     "range_server": ("range:80",),

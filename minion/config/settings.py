@@ -36,8 +36,25 @@ class MinionSettings(NamedTuple):
     """Hosts of the controllers, in the order of preference (`controller` is the same key)."""
     master_port: int = 4506
     publish_port: int = 4505
-    controller_key: str = ""
-    """Public CURVE key of the controller, as `saltern key controller` prints it."""
+    controller_key: Mapping[str, str] = _NO_OPTIONS
+    """Public CURVE keys, as `saltern key controller` prints them, by the addresses in `master`; "": of all others."""
+    master_type: str = "str"
+    """str: connected to all of the list at once; failover: to one at a time; distributed: likewise, and the id says
+    with which the minion begins; disable: to none."""
+    master_alive_interval: float = 0.0
+    """Seconds between the signs of life that a controller is asked for; 0: those of every connection."""
+    master_failback: bool = False
+    """Whether the minion goes back to the first of the list when that can be reached again."""
+    master_failback_interval: float = 0.0
+    """Seconds between two tries of that; 0: `master_alive_interval`."""
+    master_shuffle: bool = False
+    """Whether the list is put into an order by chance at each start."""
+    master_tries: int = -1
+    """Rounds through the list without a connection after which the agent ends; -1: never."""
+    retry_dns: float = 30.0
+    """Seconds between two looks for the address of a controller whose name has none; 0: the agent ends."""
+    retry_dns_count: int | None = None
+    """Looks after which the agent ends."""
     enrolment_token: str = ""
     """By which the controller accepts the key of this minion."""
     enrolment_token_file: Path | None = None

@@ -6,6 +6,7 @@ document itself from the file (or from the hard link in its run's folder). Nothi
 
 from __future__ import annotations
 
+import contextlib
 import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -40,6 +41,26 @@ class HeldDocument:
     desired: Desired
 
 
+class AppliedFile:
+    """Which document was applied last, and for whom: a controller that did not ask for it need not run it again."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self.digest = self.controller = ""
+        with contextlib.suppress(OSError, UnicodeDecodeError):
+            self.digest, _, self.controller = path.read_text("utf-8").partition("\n")
+
+    def put(self, digest: str, controller: str) -> None:
+        """Keep it."""
+        if (digest, controller) == (self.digest, self.controller):
+            return
+        self.digest, self.controller = digest, controller
+        try:
+            write_durably(self._path, f"{digest}\n{controller}".encode())
+        except OSError as error:
+            log.error("event=applied_not_stored error=%s", error)
+
+
 class DesiredState:
     """The document in force. Without a file that can be read there is none, and the controller sends the whole."""
 
@@ -53,6 +74,7 @@ class DesiredState:
         self.whens: Any = None
         self.mine_functions: Any = None
         self.beacons: Any = None
+        self._applied = AppliedFile(cachedir / "applied")
         try:
             held = read_document(self.path)
         except FileNotFoundError:
@@ -75,6 +97,19 @@ class DesiredState:
         write_durably(self.path, _pack(desire.generation, desire.digest, document))
         self._remember(held)
         return held.desired
+
+    def applies(self, what: str, controller: str) -> None:
+        """A run of a document begins or has come to an end.
+
+        Args:
+            what: digest of the document that the machine has now, or `APPLIES_NOW` or `NOT_APPLIED`.
+            controller: which of several asked for it.
+        """
+        self._applied.put(what, controller)
+
+    def applied_for_others(self, controller: str) -> str:
+        """What a controller does not know of the last run of a document; empty where it asked for that itself."""
+        return self._applied.digest if self._applied.controller != controller else ""
 
     def packed_preview(self, preview: Preview) -> bytes:
         """The document of a preview, as `read_document` reads it. PatchMismatch as above. Nothing is stored."""

@@ -1,6 +1,7 @@
 """What a run leaves on disk while it is under way, so that a crash at any point loses and repeats nothing.
 
-    cachedir/runs/<run id>/request    the Run, Preview or Call, and when it came
+    cachedir/runs/<run id>/request    the Run, Preview or Call, when it came, and of several controllers from which
+                           controller the latter, where there is a result and no request
                            document   the desired document that it is about (a hard link: a newer one replaces the
                                       file in the cache, never this)
                            journal    attempts, intents and results, in order
@@ -39,6 +40,7 @@ Request = Run | Preview | Call
 class _Arrived(msgspec.Struct, frozen=True):
     time_ns: int
     request: Request
+    controller: str = ""
 
 
 class _Record(msgspec.Struct, frozen=True, array_like=True):
@@ -96,13 +98,39 @@ class RunFolder:
         """When it was asked for, in nanoseconds since the epoch."""
         return self._arrived().time_ns
 
+    def controller(self) -> str:
+        """Which controller asked, where there are several; empty: the minion itself, or the only one."""
+        try:
+            return self._arrived().controller
+        except (OSError, msgspec.MsgspecError):
+            return self.answer_to()
+
+    def answer_to(self) -> str:
+        """Which controller asked, of a folder that has a result and no request."""
+        try:
+            return (self.path / "controller").read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError):
+            return ""
+
     def finished(self) -> bool:
         """Whether there is a result."""
         return (self.path / "result").exists()
 
+    def result_bytes(self) -> int:
+        """Size of the result on disk."""
+        try:
+            return (self.path / "result").stat().st_size
+        except OSError:
+            return 0
+
     def result(self) -> RunResult:
         """The result."""
         return read_result(self.path / "result")
+
+    def belongs_to(self, controller: str) -> None:
+        """Keep who asked, in a folder that gets a result and no request. Raises OSError."""
+        if controller:
+            write_durably(self.path / "controller", controller.encode())
 
     def finish(self, result: RunResult) -> None:
         """Put the result there, once and for all."""
@@ -127,8 +155,14 @@ class RunFolders:
         """The folder of a run, whether it is there or not."""
         return RunFolder(self.path / folder_name(run_id))
 
-    def create(self, request: Request, document: Path | bytes | None = None) -> RunFolder:
-        """A folder for a new run. `document`: a file to link, or the packed document itself."""
+    def create(self, request: Request, document: Path | bytes | None = None, controller: str = "") -> RunFolder:
+        """A folder for a new run.
+
+        Args:
+            request: what is asked for.
+            document: a file to link, or the packed document itself.
+            controller: which of several asks.
+        """
         folder = self.of(request.run_id)
         folder.path.mkdir(mode=0o700, exist_ok=True)
         if isinstance(document, bytes):
@@ -136,7 +170,7 @@ class RunFolders:
         elif document is not None and not folder.document.exists():
             os.link(document, folder.document)
         # The request comes last: a folder without one is what a crash left of a run that was never accepted.
-        write_durably(folder.path / "request", _ENCODER.encode(_Arrived(time.time_ns(), request)))
+        write_durably(folder.path / "request", _ENCODER.encode(_Arrived(time.time_ns(), request, controller)))
         sync_folder(self.path)
         return folder
 

@@ -8,7 +8,8 @@ from here.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Collection, Iterator
 from pathlib import Path
 
 import msgspec
@@ -26,16 +27,37 @@ KEPT = 20
 SEND_AGAIN_AFTER = 30.0
 """Seconds without an acknowledgement."""
 
+MOST_AWAY = 1000
+"""Results that may wait for controllers that are away while another one is there; the oldest are dropped, and said."""
+MOST_AWAY_BYTES = 256 * 1024 * 1024
+"""Bytes of these."""
+
 IN_FLIGHT = 8
 """Results that are sent and not acknowledged at the same time: each may be as large as a message can be."""
 
 
 class Outbox:
-    """The unacknowledged results, in the order in which they were finished."""
+    """The unacknowledged results, in the order in which they were finished.
 
-    def __init__(self, cachedir: Path, folders: RunFolders, events: RunEventsOutbox) -> None:
-        """`events`: of these runs; the result of a run comes after them."""
+    Where a minion has several controllers, a result is that one's which asked for the run: no other is told, and it
+    waits until that one acknowledges it. What the minion ran by itself is told to the one that it follows.
+    """
+
+    def __init__(
+        self, cachedir: Path, folders: RunFolders, events: RunEventsOutbox, known: Collection[str] = ()
+    ) -> None:
+        """Take over what an earlier agent left.
+
+        Args:
+            cachedir: of the minion.
+            folders: of the runs.
+            events: of these runs; the result of a run comes after them.
+            known: names of the controllers where there are several. Results for others are dropped, and said.
+        """
         self._events = events
+        self._known = frozenset(known)
+        self._owners: dict[str, str] = {}
+        """Run id -> the controller whose it is, where it is not anybody's."""
         self._folders = folders
         self._kept = cachedir / "kept"
         self._kept.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -50,20 +72,56 @@ class Outbox:
     def __contains__(self, run_id: str) -> bool:
         return run_id in self._sent
 
-    def add(self, result: RunResult) -> None:
-        """Add a result that is in its run folder. A drift result replaces the one before it."""
+    def add(self, result: RunResult, controller: str = "") -> None:
+        """Add a result that is in its run folder. A drift result replaces the one before it.
+
+        `controller`: of several the one that asked for it.
+        """
+        if controller:
+            self._owners[result.run_id] = controller
         if result.kind == "drift":
             if self._drift and self._drift != result.run_id:
                 self._drop(self._drift)
             self._drift = result.run_id
         self._sent.setdefault(result.run_id, None)
 
-    def due(self, now: float) -> Iterator[RunResult]:
-        """Results to send now, oldest first; tell `sent` of each."""
+    def owner(self, run_id: str) -> str:
+        """The controller whose result it is; empty: anybody's."""
+        return self._owners.get(run_id, "")
+
+    def waiting_for(self) -> Counter[str]:
+        """How many results wait, by the controller whose they are."""
+        return Counter(owner for run_id, owner in self._owners.items() if run_id in self._sent)
+
+    def drop_too_many(self, reachable: Collection[str]) -> None:
+        """Drop the oldest results for controllers that are not `reachable` when there are too many of them."""
+        away = [run_id for run_id in self._sent if (owner := self._owners.get(run_id)) and owner not in reachable]
+        sizes = {run_id: self._folders.of(run_id).result_bytes() for run_id in away}
+        count, size = len(away), sum(sizes.values())
+        for run_id in away:
+            if count <= MOST_AWAY and size <= MOST_AWAY_BYTES:
+                return
+            log.error(
+                "event=result_dropped run_id=%s controller=%s reason=%s",
+                run_id,
+                self._owners[run_id],
+                "too much waits for controllers that are away",
+            )
+            count, size = count - 1, size - sizes[run_id]
+            self._drop(run_id)
+
+    def due(self, now: float, controllers: Collection[str] = ()) -> Iterator[RunResult]:
+        """Results to send now, oldest first; tell `sent` of each.
+
+        `controllers`: of several those that can be reached; what is another's waits.
+        """
         waiting = sum(at is not None and now - at < SEND_AGAIN_AFTER for at in self._sent.values())
         for run_id, at in list(self._sent.items()):
             if waiting >= IN_FLIGHT:
                 return
+            owner = self._owners.get(run_id)
+            if owner is not None and owner not in controllers:
+                continue
             if (at is None or now - at >= SEND_AGAIN_AFTER) and not self._events.waiting(run_id):
                 result = self._read(run_id)
                 if result is not None:
@@ -75,23 +133,31 @@ class Outbox:
         if run_id in self._sent:
             self._sent[run_id] = now
 
-    def next_due(self, now: float) -> float:
+    def next_due(self, now: float, controllers: Collection[str] = ()) -> float:
         """When `due` has something again; infinity when there is nothing to send."""
-        sent = [at + SEND_AGAIN_AFTER for at in self._sent.values() if at is not None]
-        unsent = sum(at is None and not self._events.waiting(run_id) for run_id, at in self._sent.items())
+        reached = {
+            run_id: at
+            for run_id, at in self._sent.items()
+            if (owner := self._owners.get(run_id)) is None or owner in controllers
+        }
+        sent = [at + SEND_AGAIN_AFTER for at in reached.values() if at is not None]
+        unsent = sum(at is None and not self._events.waiting(run_id) for run_id, at in reached.items())
         if unsent and sum(at > now for at in sent) < IN_FLIGHT:
             return now
         return min(sent, default=float("inf"))
 
-    def reconnected(self) -> None:
-        """Results that were sent may be lost: all are due."""
-        self._sent = dict.fromkeys(self._sent)
+    def reconnected(self, controller: str = "") -> None:
+        """Results that were sent may be lost: those of this controller are due, and those that are nobody's."""
+        for run_id in self._sent:
+            if self._owners.get(run_id, controller) == controller:
+                self._sent[run_id] = None
 
-    def acknowledge(self, run_id: str) -> bool:
-        """The controller has it; False when nothing was waiting under this id."""
-        if run_id not in self._sent:
+    def acknowledge(self, run_id: str, controller: str = "") -> bool:
+        """The controller has it; False when nothing was waiting under this id, or it is another controller's."""
+        if run_id not in self._sent or self._owners.get(run_id, controller) != controller:
             return False
         del self._sent[run_id]
+        self._owners.pop(run_id, None)
         folder = self._folders.of(run_id)
         if not _is_preview(folder):
             (folder.path / "result").replace(self._kept / folder_name(run_id))
@@ -102,8 +168,11 @@ class Outbox:
             self._drift = ""
         return True
 
-    def send_again(self, run_id: str) -> bool:
-        """The controller asks for a run that is finished: its result is due. False when none is known."""
+    def send_again(self, run_id: str, controller: str = "") -> bool:
+        """The controller asks for a run that is finished: its result is due. False when none is known.
+
+        `controller`: of several the one that asks. A result that waits for another stays that one's.
+        """
         if run_id in self._sent:
             self._sent[run_id] = None
             return True
@@ -112,6 +181,9 @@ class Outbox:
             return False
         folder = self._folders.of(run_id)
         folder.path.mkdir(mode=0o700, exist_ok=True)
+        if controller:
+            folder.belongs_to(controller)
+            self._owners[run_id] = controller
         kept.replace(folder.path / "result")
         self._sent[run_id] = None
         return True
@@ -129,9 +201,20 @@ class Outbox:
     def _find(self, folder: RunFolder) -> None:
         try:
             result = folder.result()
-            self._events.follow(result.run_id, folder.events)
+            owner = folder.controller()
+            if owner and self._known and owner not in self._known:
+                log.error(
+                    "event=result_dropped run_id=%s controller=%s reason=%s",
+                    result.run_id,
+                    owner,
+                    "it is not in `master` any more",
+                )
+                folder.remove()
+                return
+            owner = owner if self._known else ""
+            self._events.follow(result.run_id, folder.events, controller=owner)
             if not result.run_id.startswith(UNREPORTED):
-                self.add(result)
+                self.add(result, owner)
             elif not self._events.waiting(result.run_id):
                 self._drop(result.run_id)
         except (OSError, msgspec.MsgspecError) as error:
@@ -148,6 +231,7 @@ class Outbox:
 
     def _drop(self, run_id: str) -> None:
         self._sent.pop(run_id, None)
+        self._owners.pop(run_id, None)
         self._events.forget(run_id)
         self._folders.of(run_id).remove()
 

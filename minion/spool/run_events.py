@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -64,6 +64,8 @@ class _Unsent:
 
     path: Path
     polled: bool
+    controller: str = ""
+    """That gets them; empty: any."""
     number: int = 0
     """Of the first event that the controller does not have."""
     offset: int = 0
@@ -106,10 +108,22 @@ class RunEventsOutbox:
         self._in_flight = ""
         self._sent_at: float | None = None
 
-    def follow(self, run_id: str, path: Path, *, polled: bool = False) -> None:
-        """Send the events of a run, from the file that is there or will be. `polled`: nobody tells of new ones."""
+    def follow(self, run_id: str, path: Path, *, polled: bool = False, controller: str = "") -> None:
+        """Send the events of a run, from the file that is there or will be.
+
+        Args:
+            run_id: of the run.
+            path: of the file.
+            polled: nobody tells of new ones.
+            controller: which of several gets them; empty: any.
+        """
         if run_id not in self._runs:
-            self._runs[run_id] = _Unsent(path, polled)
+            self._runs[run_id] = _Unsent(path, polled, controller)
+
+    def controller_of(self, run_id: str) -> str:
+        """Which of several controllers gets the events of a run."""
+        unsent = self._runs.get(run_id)
+        return "" if unsent is None else unsent.controller
 
     def forget(self, run_id: str) -> None:
         """A run is over, or is no longer of interest."""
@@ -122,11 +136,18 @@ class RunEventsOutbox:
         unsent = self._runs.get(run_id)
         return unsent is not None and unsent.first() is not None
 
-    def due(self, now: float) -> RunEvents | None:
-        """What to send now, if anything; tell `sent` of it. The oldest event first, whichever run sent it."""
+    def due(self, now: float, controllers: Collection[str] = ()) -> RunEvents | None:
+        """What to send now, if anything; tell `sent` of it. The oldest event first, whichever run sent it.
+
+        `controllers`: of several those that can be reached; what is another's waits.
+        """
         if self._in_flight and self._sent_at is not None and now - self._sent_at < SEND_AGAIN_AFTER:
             return None
-        heads = {run_id: event.time_ns for run_id, unsent in self._runs.items() if (event := unsent.first())}
+        heads = {
+            run_id: event.time_ns
+            for run_id, unsent in self._runs.items()
+            if (not unsent.controller or unsent.controller in controllers) and (event := unsent.first())
+        }
         if not heads:
             return None
         run_id = min(heads, key=lambda each: heads[each])
@@ -148,11 +169,12 @@ class RunEventsOutbox:
         if (unsent := self._runs.get(ack.run_id)) is not None:
             unsent.seek(ack.taken)
 
-    def next_due(self, now: float) -> float:
+    def next_due(self, now: float, controllers: Collection[str] = ()) -> float:
         """When `due` may have something again; infinity when only a worker's word can change that."""
         if self._in_flight and self._sent_at is not None:
             return self._sent_at + SEND_AGAIN_AFTER
-        if any(unsent.first() is not None for unsent in self._runs.values()):
+        runs = [each for each in self._runs.values() if not each.controller or each.controller in controllers]
+        if any(unsent.first() is not None for unsent in runs):
             return now
         return now + LOOK_AGAIN if any(unsent.polled for unsent in self._runs.values()) else float("inf")
 

@@ -65,8 +65,9 @@ def _signals() -> Iterator[None]:
 class Controller:
     """Answers as a controller does; what a test wants to see is in `seen`. Acts on `Registry` by itself."""
 
-    def __init__(self, keys: KeyPair) -> None:
+    def __init__(self, keys: KeyPair, host: str = "127.0.0.1", ports: tuple[int, int] = (0, 0)) -> None:
         self.keys = keys
+        self.host = host
         self.files: dict[str, bytes] = {}
         self.states: dict[str, Identity] = {}
         self.seen: list[Any] = []
@@ -80,17 +81,21 @@ class Controller:
         """The same as often as they came."""
         self.acknowledges = True
         self.accepts = True
+        self.rejects = False
         self.epoch = "e1"
         self.document: Any = None
         self.digest = ""
         self.generation = 0
         self._changed = threading.Condition()
-        self._ports = (0, 0)
+        self._ports = ports
         self.start()
 
     def start(self) -> None:
         self.server = Server(
-            Bind(publish_port=self._ports[0], request_port=self._ports[1]), self.keys, self, self._deliver
+            Bind(host=self.host, publish_port=self._ports[0], request_port=self._ports[1]),
+            self.keys,
+            self,
+            self._deliver,
         )
         self.server.start()
         self._ports = (self.server.ports.publish, self.server.ports.request)
@@ -164,7 +169,7 @@ class Controller:
         reply: Any = None
         match item.message:
             case KeyRequest():
-                state = "accepted" if self.accepts else "pending"
+                state = "rejected" if self.rejects else "accepted" if self.accepts else "pending"
                 if item.key not in self.states or self.accepts:
                     self.states[item.key] = Identity(id=item.message.id, state=state)
                 reply = KeyState(state=state)
@@ -259,6 +264,14 @@ def controller(tmp_path: Path) -> Iterator[Controller]:
     controller = Controller(load_or_create(tmp_path / "controller-pki" / "controller.key"))
     yield controller
     controller.server.stop()
+
+
+@pytest.fixture
+def second(tmp_path: Path, controller: Controller) -> Iterator[Controller]:
+    """Another controller, on the same ports of another address."""
+    made = Controller(load_or_create(tmp_path / "second" / "controller.key"), "127.0.0.2", controller.ports)
+    yield made
+    made.server.stop()
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ import pytest
 import zmq
 
 from wire.address import Address, Bind
-from wire.client import Connected, Connection, Disconnected, HandshakeFailed, NotUnderstood, Timing
+from wire.client import Connected, Connection, DialFailed, Disconnected, HandshakeFailed, NotUnderstood, Timing
 from wire.codec import MAX_TO_CONTROLLER, encode
 from wire.errors import CannotConnect, MalformedMessage
 from wire.keys import KeyPair
@@ -54,7 +54,7 @@ def test_a_controller_that_comes_late_is_found(controller: Any) -> None:
     address = controller.address
     controller.server.stop()
     web = controller.peer("web1", address=address)
-    assert web.connection.receive(0.1) == ([], [])
+    web.wait(DialFailed)
     assert not web.connection.send(KeepAlive())
     controller.server = controller._serve(_bind(address))
     web.wait(Connected)

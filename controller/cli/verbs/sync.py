@@ -14,7 +14,7 @@ from controller.schema.requests import SyncQuestion
 from controller.schema.runs import CallProgress, SyncReturn
 from controller.schema.targets import TargetExpression
 
-_BAD = ("failed", "error", "unreachable", "lost")
+_BAD = ("failed", "error", "unreachable", "refused", "lost")
 _WAITING = ("pending", "paused", "outside-window")
 """What is pending still is."""
 

@@ -17,7 +17,7 @@ class Agent:
         self.sent = []
         self.answerer = FactAnswerer(self.send, lambda work: fork(work, umask=0o077), make_answer)
 
-    def send(self, message):
+    def send(self, message, controller):
         self.sent.append(message)
         return True
 

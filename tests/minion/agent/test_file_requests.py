@@ -19,9 +19,9 @@ def sent():
 
 @pytest.fixture
 def relay(sent):
-    def send(message):
+    def send(message, controller):
         sent.append(message)
-        return True
+        return controller or "a"
 
     return FileRelay(send)
 
@@ -48,7 +48,7 @@ def question(number=1, path="a"):
 
 def test_numbers_are_the_connections_and_the_workers(relay, sent, worker):
     child, pipe = worker
-    relay.online(0.0)
+    relay.online(0.0, "a")
     relay.ask(child, question(7), 0.0)
     relay.ask(child, question(8, "b"), 0.0)
     relay.answer(FileFound(request=sent[1].request, oid="bb"))
@@ -69,7 +69,7 @@ def test_away_for_too_long(relay, sent, worker):
 
 def test_a_refusal_ends_the_wait(relay, sent, worker):
     child, pipe = worker
-    relay.online(0.0)
+    relay.online(0.0, "a")
     relay.ask(child, question(7), 0.0)
     relay.answer(Refused(message="too many questions", request=sent[0].request))
     assert decode_to_minion(pipe.receive()) == Refused(message="too many questions", request=7)
@@ -78,11 +78,11 @@ def test_a_refusal_ends_the_wait(relay, sent, worker):
 
 def test_asked_again_after_a_reconnect(relay, sent, worker):
     child, pipe = worker
-    relay.online(0.0)
+    relay.online(0.0, "a")
     relay.ask(child, question(), 0.0)
-    relay.offline(1.0)
+    relay.offline(1.0, "a")
     assert relay.next_deadline() == 1.0 + OFFLINE_TIMEOUT
-    relay.online(2.0)
+    relay.online(2.0, "a")
     assert len(sent) == 2
     assert sent[0] == sent[1]
     relay.expire(2.0 + ANSWER_TIMEOUT)
@@ -91,7 +91,7 @@ def test_asked_again_after_a_reconnect(relay, sent, worker):
 
 def test_a_worker_that_ended_is_forgotten(relay, sent, worker):
     child, _ = worker
-    relay.online(0.0)
+    relay.online(0.0, "a")
     relay.ask(child, question(), 0.0)
     relay.forget(child)
     assert relay.next_deadline() == float("inf")
@@ -101,7 +101,7 @@ def test_a_worker_that_ended_is_forgotten(relay, sent, worker):
 @pytest.mark.parametrize("frame", [b"\xc1", encode(KeepAlive())])
 def test_a_worker_that_says_anything_else_is_ended(relay, sent, worker, frame):
     child, _ = worker
-    relay.online(0.0)
+    relay.online(0.0, "a")
     relay.ask(child, frame, 0.0)
     assert not sent
     ended = os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
@@ -113,10 +113,10 @@ def test_a_call_of_others_is_not_sent_twice(relay, sent, worker):
     child, pipe = worker
     relay.ask(child, encode(PublishCall(request=1, nonce="a", fun="cmd.run", target="*")), 0.0)
     assert sent == []
-    relay.online(1.0)
+    relay.online(1.0, "a")
     assert [message.nonce for message in sent] == ["a"]
-    relay.offline(2.0)
-    relay.online(3.0)
+    relay.offline(2.0, "a")
+    relay.online(3.0, "a")
     assert len(sent) == 1
     answer = decode_to_minion(pipe.receive())
     assert isinstance(answer, Refused)

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from minion.agent.session import HELLO_TIMEOUT, KEY_REQUEST_PAUSES, AgentSession, SessionPorts, SessionState
+from minion.agent.controllers.session import HELLO_TIMEOUT, KEY_REQUEST_PAUSES, AgentSession, SessionPorts, SessionState
 from wire.messages import Heartbeat, Hello, HelloAck, KeepAlive, KeyRequest, KeyState, Refused
 
 

@@ -129,6 +129,10 @@ class AgentSession:
         self.deadline = now + HELLO_TIMEOUT
         self._ports.send(self._ports.hello())
 
+    def tell_again(self) -> None:
+        """Say Hello once more on a connection that goes on, since what it says has changed."""
+        self._ports.send(self._ports.hello())
+
     def tick(self, now: float) -> None:
         """Do what is due."""
         if now < self.deadline:

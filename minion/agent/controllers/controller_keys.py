@@ -2,7 +2,8 @@
 
 Part of the agent. The controller announces its next key by the session that its present one has authenticated
 (`NextControllerKey`). It is tried when what answers does not prove the present one, and kept once it was proved. The
-file `controller_key` in `pki_dir` has both, for one `controller_key` of the configuration: another one there is new.
+file `controller_key` of the controller's folder has both, for one `controller_key` of the configuration: another one
+there is new.
 """
 
 from __future__ import annotations
@@ -30,27 +31,29 @@ class ControllerKeys:
     """The keys that the controller may prove.
 
     Args:
-        pki_dir: where they are kept.
+        folder: where they are kept.
+        pki_dir: where they were kept while the minion had this controller alone.
         configured: `controller_key`.
     """
 
-    def __init__(self, pki_dir: Path, configured: str) -> None:
-        self._path = pki_dir / "controller_key"
+    def __init__(self, folder: Path, pki_dir: Path, configured: str) -> None:
+        self._path = folder / "controller_key"
         self._kept = _Kept(configured=configured, current=configured)
         self._trying = False
+        path = self._path if self._path.exists() else pki_dir / "controller_key"
         try:
-            kept = msgspec.json.decode(self._path.read_bytes(), type=_Kept)
+            kept = msgspec.json.decode(path.read_bytes(), type=_Kept)
         except FileNotFoundError:
             return
         except (OSError, msgspec.MsgspecError) as error:
-            log.error("event=controller_key_not_read path=%s error=%s", self._path, error)
+            log.error("event=controller_key_not_read path=%s error=%s", path, error)
             return
         if kept.configured == configured:
             self._kept = kept
 
-    @property
-    def current(self) -> str:
-        """The key to begin with."""
+    def begin(self) -> str:
+        """The key to begin with, and again after a while without a connection."""
+        self._trying = False
         return self._kept.current
 
     def announced(self, public: str) -> None:
@@ -64,11 +67,15 @@ class ControllerKeys:
             self._keep(_Kept(configured=self._kept.configured, current=self._kept.current, following=public))
             log.warning("event=next_controller_key fingerprint=%s", fingerprint(public))
 
-    def failed(self, use: Callable[[str], None]) -> None:
-        """What answered did not prove the key that was tried: `use` the other one next, where there is one."""
+    def failed(self, use: Callable[[str], None]) -> bool:
+        """What answered did not prove the key that was tried: `use` the other one next, where there is one.
+
+        False when all were tried.
+        """
         if self._kept.following:
             self._trying = not self._trying
             use(self._kept.following if self._trying else self._kept.current)
+        return self._trying
 
     def proved(self) -> None:
         """What answered has proved the key that was tried."""
@@ -81,6 +88,7 @@ class ControllerKeys:
         self._kept = kept
         draft = self._path.with_name(".controller_key.new")
         try:
+            self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600), "wb") as file:
                 file.write(msgspec.json.encode(kept))
                 file.flush()

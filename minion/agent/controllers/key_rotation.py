@@ -1,6 +1,8 @@
 """A new key for this minion: made here, told by the session of the old one, and taken when the controller has it.
 
-Part of the agent. Two files say where a rotation stands, so that a kill at any line loses no key:
+Part of the agent. A minion has one key for all its controllers until one of them asks for another: then that one has a
+key of its own, in a folder of its own where there are several. Two files of the folder say where a rotation stands, so
+that a kill at any line loses no key:
 
     minion.key alone            there is none, or it is over
     minion.key.next beside it   the controller may have the new key: while it accepts the old one that is used, and when
@@ -25,14 +27,21 @@ class KeyRotation:
     """The two files, and which of them is used.
 
     Args:
-        pki_dir: holds them.
+        folder: holds them.
+        pki_dir: has the key that is used where the folder has none. Both may be one.
         use: connects again with a key.
     """
 
-    def __init__(self, pki_dir: Path, use: Callable[[KeyPair], None]) -> None:
-        self._key, self._next = pki_dir / "minion.key", pki_dir / "minion.key.next"
+    def __init__(self, folder: Path, pki_dir: Path, use: Callable[[KeyPair], None]) -> None:
+        self._key, self._next = folder / "minion.key", folder / "minion.key.next"
+        self._shared = pki_dir / "minion.key"
         self._use = use
         self._trying = False
+
+    def begin(self) -> KeyPair:
+        """The key to begin with. Raises BadKey."""
+        self._trying = False
+        return load_or_create(self._key if self._key.exists() else self._shared)
 
     def new_key(self) -> NewKey | None:
         """Make the next key, or take that of a rotation which did not come to its end; None when it cannot be kept."""
@@ -53,7 +62,7 @@ class KeyRotation:
             log.warning("event=new_key_not_accepted state=%s do=%s", message.state, "rotate the key again")
             self._trying = False
             self._next.unlink(missing_ok=True)
-            self._use(load_or_create(self._key))
+            self._use(self.begin())
             return True
         if not self._next.exists():
             return False

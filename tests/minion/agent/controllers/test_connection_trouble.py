@@ -5,7 +5,7 @@ import socket
 
 import pytest
 
-from minion.agent.connection_trouble import CHILD_SECONDS, TOLD_AFTER, ConnectionTrouble
+from minion.agent.controllers.connection_trouble import CHILD_SECONDS, TOLD_AFTER, ConnectionTrouble
 from minion.processes import fork
 from wire.keys import fingerprint
 

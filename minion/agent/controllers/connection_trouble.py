@@ -49,6 +49,8 @@ class ConnectionTrouble:
         port: that is dialled.
         controller_key: what the minion takes for the controller's key.
         fork: starts a child.
+        unresolved: is called each time that the name has no address.
+        retry_dns: seconds after which a name that has none is looked up again; 0: as with all causes.
     """
 
     def __init__(
@@ -58,11 +60,15 @@ class ConnectionTrouble:
         port: int,
         controller_key: str,
         fork: Callable[[Callable[[AgentPipe], None]], Child],
+        *,
+        unresolved: Callable[[], None] = lambda: None,
+        retry_dns: float = 0.0,
     ) -> None:
         self._id = minion_id
         self._host, self._port = host, port
         self._controller_key = controller_key
         self._fork = fork
+        self._unresolved, self._retry_dns = unresolved, retry_dns
         self._since = 0.0
         self._pause = TOLD_AFTER
         self._handshake = ""
@@ -87,12 +93,16 @@ class ConnectionTrouble:
         """Something listens, and did not prove the controller's key or did not let ours in."""
         self._handshake = reason
 
-    def connected(self, now: float) -> None:
-        """There is a connection."""
+    def left(self) -> None:
+        """It is not tried any more."""
         self.due_at = float("inf")
         self._abandoned = True
         if self._child is not None:
             self._child.kill()
+
+    def connected(self, now: float) -> None:
+        """There is a connection."""
+        self.left()
         if self._told:
             log.warning("event=controller_reached id=%s controller=%s seconds=%.0f", *self._who(), now - self._since)
         self._told = ""
@@ -133,6 +143,9 @@ class ConnectionTrouble:
         if self._abandoned:
             return
         self._pause = min(2 * self._pause, LOOKED_AGAIN)
+        if found == "unresolved":
+            self._pause = self._retry_dns or self._pause
+            self._unresolved()
         self.due_at = now + self._pause
         cause, check = self._explain(found, error)
         level = logging.DEBUG if cause == self._told else logging.WARNING
