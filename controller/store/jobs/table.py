@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
-from sqlalchemy import Row, delete, exists, func, insert, select
+from sqlalchemy import Row, bindparam, delete, exists, func, insert, select
 
 from controller.store.database import Database
 from controller.store.rows import chunks
@@ -16,6 +16,13 @@ from controller.store.schema import jobs, runs
 
 _WITHOUT_RUNS = 1000
 """The newest jobs are kept though no run of theirs is: those of a batch come later."""
+
+
+# Made once, for what each job and each return asks: to make a statement takes longer than to carry it out.
+_OF_JOB = jobs.c.jid == bindparam("of")
+_SEQ = select(jobs.c.seq).where(_OF_JOB)
+_CREATE = insert(jobs)
+_METADATA = select(jobs.c.metadata).where(_OF_JOB)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,9 +55,9 @@ class JobTable:
         values["minions"] = zlib.compress(msgspec.msgpack.encode(record.minions), 1)
         values["metadata"] = msgspec.msgpack.encode(record.metadata) if record.metadata else None
         with self.database.write() as connection:
-            if connection.scalar(select(jobs.c.seq).where(jobs.c.jid == record.jid)) is not None:
+            if connection.scalar(_SEQ, {"of": record.jid}) is not None:
                 return False
-            connection.execute(insert(jobs).values(values))
+            connection.execute(_CREATE, values)
         return True
 
     def get(self, jid: str) -> JobRecord | None:
@@ -68,7 +75,7 @@ class JobTable:
     def metadata(self, jid: str) -> Mapping[str, Any]:
         """What somebody gave a job along; empty where that was nothing."""
         with self.database.read() as connection:
-            found = connection.scalar(select(jobs.c.metadata).where(jobs.c.jid == jid))
+            found = connection.scalar(_METADATA, {"of": jid})
         return msgspec.msgpack.decode(found, type=dict[str, Any]) if found else {}
 
     def prune(self) -> int:
