@@ -303,7 +303,7 @@ def test_jobs_are_listed_from_all_job_caches(make_rig, redis_socket):
     (jid,) = value(rig, "jobs.list_jobs", "search_function=test.arg", "ext_source=local_cache")
     rig.wait("the job", lambda: set(value(rig, "jobs.lookup_jid", jid, "ext_source=redis")) == {"web1", "web2"})
     found = value(rig, "jobs.list_job", jid, "ext_source=redis")
-    assert (found["Target"], found["Minions"]) == (["web1", "web2"], ["web1", "web2"])
+    assert (found["Target"], found["Minions"]) == ("*", ["web1", "web2"])
     old = "20200101000000000001"
     with redis.Redis(unix_socket_path=str(redis_socket), decode_responses=True) as client:
         load = json.loads(client.get(f"load:{jid}"))
