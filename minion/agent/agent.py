@@ -17,7 +17,7 @@ import secrets
 import signal
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 
 from minion.agent.beacons import BeaconKeeper, healing_call
@@ -334,7 +334,8 @@ class Agent:
             self._jobs.refuse(message.run_id, why, asked_by)
 
     def _connected(self, link: ControllerLink, now: float) -> None:
-        self.links.came_online(link, now)
+        if not self.links.came_online(link, now):
+            return
         self._files.online(now, link.name)
         self._jobs.outbox.reconnected(self.links.name_of(link))
         self._jobs.events.reconnected()
@@ -422,28 +423,33 @@ class Agent:
     def _send_results(self, now: float) -> None:
         if not self.links.online or now < self._send_results_from:
             return
-        if not self._send_events(now):
+        reachable = self._reachable()
+        full = self._send_events(now, reachable)
+        for result in self._jobs.outbox.due(now, reachable, full):
+            owner = self._jobs.outbox.owner(result.run_id)
+            if self.links.send(result, owner):
+                self._jobs.outbox.sent(result.run_id, now)
+            else:
+                full.add(owner)
+        if full:
             self._send_results_from = now + SEND_QUEUE_FULL
-            return
-        for result in self._jobs.outbox.due(now, self._reachable()):
-            if not self.links.send(result, self._jobs.outbox.owner(result.run_id)):
-                self._send_results_from = now + SEND_QUEUE_FULL
-                return
-            self._jobs.outbox.sent(result.run_id, now)
 
-    def _send_events(self, now: float) -> bool:
-        """Send events of runs, and those that belong to none; False when the send queue is full."""
+    def _send_events(self, now: float, reachable: Collection[str]) -> set[str]:
+        """Send events of runs, and those that belong to none; the controllers whose send queue is full."""
+        full: set[str] = set()
         own = self._events.due(now)
         if own is not None:
-            if not self.links.send(own):
-                return False
-            self._events.sent(now)
-        events = self._jobs.events.due(now, self._reachable())
-        if events is not None:
-            if not self.links.send(events, self._jobs.events.controller_of(events.run_id)):
-                return False
-            self._jobs.events.sent(events, now)
-        return True
+            if self.links.send(own):
+                self._events.sent(now)
+            else:
+                full.add("")
+        while (events := self._jobs.events.due(now, reachable, full)) is not None:
+            owner = self._jobs.events.controller_of(events.run_id)
+            if self.links.send(events, owner):
+                self._jobs.events.sent(events, now)
+            else:
+                full.add(owner)
+        return full
 
     def _look_at_beacons(self, now: float) -> None:
         running = self._jobs.states_running()

@@ -33,7 +33,7 @@ MOST_AWAY_BYTES = 256 * 1024 * 1024
 """Bytes of these."""
 
 IN_FLIGHT = 8
-"""Results that are sent and not acknowledged at the same time: each may be as large as a message can be."""
+"""Results that one controller was sent and has not acknowledged: each may be as large as a message can be."""
 
 
 class Outbox:
@@ -110,22 +110,25 @@ class Outbox:
             count, size = count - 1, size - sizes[run_id]
             self._drop(run_id)
 
-    def due(self, now: float, controllers: Collection[str] = ()) -> Iterator[RunResult]:
+    def due(self, now: float, controllers: Collection[str] = (), full: Collection[str] = ()) -> Iterator[RunResult]:
         """Results to send now, oldest first; tell `sent` of each.
 
-        `controllers`: of several those that can be reached; what is another's waits.
+        Args:
+            now: by the monotonic clock.
+            controllers: of several those that can be reached; what is another's waits.
+            full: those that take nothing more at the moment; empty name: who gets what is nobody's.
         """
-        waiting = sum(at is not None and now - at < SEND_AGAIN_AFTER for at in self._sent.values())
+        waiting = Counter(
+            self.owner(run_id) for run_id, at in self._sent.items() if at is not None and now - at < SEND_AGAIN_AFTER
+        )
         for run_id, at in list(self._sent.items()):
-            if waiting >= IN_FLIGHT:
-                return
-            owner = self._owners.get(run_id)
-            if owner is not None and owner not in controllers:
+            owner = self.owner(run_id)
+            if waiting[owner] >= IN_FLIGHT or owner in full or (owner and owner not in controllers):
                 continue
             if (at is None or now - at >= SEND_AGAIN_AFTER) and not self._events.waiting(run_id):
                 result = self._read(run_id)
                 if result is not None:
-                    waiting += 1
+                    waiting[owner] += 1
                     yield result
 
     def sent(self, run_id: str, now: float) -> None:
@@ -135,13 +138,13 @@ class Outbox:
 
     def next_due(self, now: float, controllers: Collection[str] = ()) -> float:
         """When `due` has something again; infinity when there is nothing to send."""
-        reached = {
-            run_id: at
-            for run_id, at in self._sent.items()
-            if (owner := self._owners.get(run_id)) is None or owner in controllers
-        }
-        sent = [at + SEND_AGAIN_AFTER for at in reached.values() if at is not None]
-        unsent = sum(at is None and not self._events.waiting(run_id) for run_id, at in reached.items())
+        owners = {owner for run_id in self._sent if not (owner := self.owner(run_id)) or owner in controllers}
+        return min((self._next_due_of(owner, now) for owner in owners), default=float("inf"))
+
+    def _next_due_of(self, owner: str, now: float) -> float:
+        of_owner = {run_id: at for run_id, at in self._sent.items() if self.owner(run_id) == owner}
+        sent = [at + SEND_AGAIN_AFTER for at in of_owner.values() if at is not None]
+        unsent = sum(at is None and not self._events.waiting(run_id) for run_id, at in of_owner.items())
         if unsent and sum(at > now for at in sent) < IN_FLIGHT:
             return now
         return min(sent, default=float("inf"))

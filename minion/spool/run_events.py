@@ -105,8 +105,8 @@ class RunEventsOutbox:
 
     def __init__(self) -> None:
         self._runs: dict[str, _Unsent] = {}
-        self._in_flight = ""
-        self._sent_at: float | None = None
+        self._in_flight: dict[str, tuple[str, float]] = {}
+        """Controller -> the run whose events were sent to it last, and when: one that does not answer delays no other."""
 
     def follow(self, run_id: str, path: Path, *, polled: bool = False, controller: str = "") -> None:
         """Send the events of a run, from the file that is there or will be.
@@ -128,25 +128,27 @@ class RunEventsOutbox:
     def forget(self, run_id: str) -> None:
         """A run is over, or is no longer of interest."""
         self._runs.pop(run_id, None)
-        if run_id == self._in_flight:
-            self._in_flight = ""
+        self._answered(run_id)
 
     def waiting(self, run_id: str) -> bool:
         """Whether there are events of a run that the controller does not have."""
         unsent = self._runs.get(run_id)
         return unsent is not None and unsent.first() is not None
 
-    def due(self, now: float, controllers: Collection[str] = ()) -> RunEvents | None:
+    def due(self, now: float, controllers: Collection[str] = (), full: Collection[str] = ()) -> RunEvents | None:
         """What to send now, if anything; tell `sent` of it. The oldest event first, whichever run sent it.
 
-        `controllers`: of several those that can be reached; what is another's waits.
+        Args:
+            now: by the monotonic clock.
+            controllers: of several those that can be reached; what is another's waits.
+            full: those that take nothing more at the moment; empty name: who gets what is anybody's.
         """
-        if self._in_flight and self._sent_at is not None and now - self._sent_at < SEND_AGAIN_AFTER:
-            return None
         heads = {
             run_id: event.time_ns
             for run_id, unsent in self._runs.items()
-            if (not unsent.controller or unsent.controller in controllers) and (event := unsent.first())
+            if self._may_send(unsent.controller, controllers, now)
+            and unsent.controller not in full
+            and (event := unsent.first())
         }
         if not heads:
             return None
@@ -154,29 +156,34 @@ class RunEventsOutbox:
         others = min((time_ns for other, time_ns in heads.items() if other != run_id), default=None)
         return self._message(run_id, others)
 
+    def _may_send(self, controller: str, reachable: Collection[str], now: float) -> bool:
+        _, sent_at = self._in_flight.get(controller, ("", float("-inf")))
+        return (not controller or controller in reachable) and now - sent_at >= SEND_AGAIN_AFTER
+
+    def _answered(self, run_id: str) -> None:
+        self._in_flight = {name: sent for name, sent in self._in_flight.items() if sent[0] != run_id}
+
     def sent(self, message: RunEvents, now: float) -> None:
         """The message was sent."""
-        self._in_flight, self._sent_at = message.run_id, now
+        self._in_flight[self.controller_of(message.run_id)] = (message.run_id, now)
 
     def reconnected(self) -> None:
         """What was sent may be lost."""
-        self._in_flight = ""
+        self._in_flight.clear()
 
     def acknowledge(self, ack: RunEventsAck) -> None:
         """The controller has so many events of a run."""
-        if ack.run_id == self._in_flight:
-            self._in_flight = ""
+        self._answered(ack.run_id)
         if (unsent := self._runs.get(ack.run_id)) is not None:
             unsent.seek(ack.taken)
 
     def next_due(self, now: float, controllers: Collection[str] = ()) -> float:
         """When `due` may have something again; infinity when only a worker's word can change that."""
-        if self._in_flight and self._sent_at is not None:
-            return self._sent_at + SEND_AGAIN_AFTER
-        runs = [each for each in self._runs.values() if not each.controller or each.controller in controllers]
-        if any(unsent.first() is not None for unsent in runs):
+        runs = self._runs.values()
+        if any(self._may_send(each.controller, controllers, now) and each.first() is not None for each in runs):
             return now
-        return now + LOOK_AGAIN if any(unsent.polled for unsent in self._runs.values()) else float("inf")
+        again = [sent_at + SEND_AGAIN_AFTER for _, sent_at in self._in_flight.values()]
+        return min([*again, *([now + LOOK_AGAIN] if any(each.polled for each in runs) else [])], default=float("inf"))
 
     def _message(self, run_id: str, before: int | None) -> RunEvents:
         """The next events of a run: those from before the time of another run's, as many as fit."""

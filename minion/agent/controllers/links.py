@@ -161,11 +161,16 @@ class ControllerLinks:
             due.append(self._look_for_failover(self._choice, now))
         self.due_at = min(due, default=float("inf"))
 
-    def came_online(self, link: ControllerLink, now: float) -> None:
-        """A controller has acknowledged a Hello."""
+    def came_online(self, link: ControllerLink, now: float) -> bool:
+        """A controller has acknowledged a Hello; False when it is left again, because something runs for another."""
         self._failed.clear()
         if self._choice is None:
-            return
+            return True
+        if link is self._candidate and self._busy():
+            link.close()
+            self._candidate = None
+            self._failback_from = self.due_at = now + BUSY_SECONDS
+            return False
         for other in self.links:
             if other is not link:
                 other.close()
@@ -177,6 +182,7 @@ class ControllerLinks:
             log.warning("event=controller_changed id=%s controller=%s before=%s", self._id, link.name, self._used)
         self._used = link.name
         self.due_at = now
+        return True
 
     # --- one at a time
 

@@ -132,3 +132,96 @@ def test_nothing_of_a_preview_is_kept(tmp_path, folders):
     assert outbox.acknowledge("a")
     assert [path.name for path in (tmp_path / "kept").iterdir()] == ["a"]
     assert list((tmp_path / "runs").iterdir()) == []
+
+
+# --- of several controllers
+
+BOTH = ("a", "b")
+
+
+@pytest.fixture
+def of_both(tmp_path, folders):
+    return Outbox(tmp_path, folders, RunEventsOutbox(), BOTH)
+
+
+def finish_for(folders, outbox, run_id, controller, text="v", kind="call"):
+    result = RunResult(run_id=run_id, kind=kind, generation=0, digest="", outcome="ok", value=text)
+    folders.create(Call(run_id=run_id, fun="f"), controller=controller).finish(result)
+    outbox.add(result, controller)
+
+
+def due_of(outbox, controllers, now=0.0, full=()):
+    return [result.run_id for result in outbox.due(now, controllers, full)]
+
+
+def test_a_result_waits_for_the_controller_that_asked(tmp_path, folders, of_both):
+    for run_id, controller in (("1", "a"), ("2", "b"), ("3", "a"), ("own", "")):
+        finish_for(folders, of_both, run_id, controller)
+    assert due_of(of_both, ["b"]) == ["2", "own"]
+    assert due_of(of_both, BOTH) == ["1", "2", "3", "own"]
+    assert of_both.waiting_for() == {"a": 2, "b": 1}
+    of_both.sent("1", 0.0)
+    of_both.sent("2", 0.0)
+    of_both.reconnected("b")
+    assert due_of(of_both, BOTH) == ["2", "3", "own"], "what was sent to the other is on its way"
+    assert not of_both.acknowledge("1", "b"), "another controller does not take it"
+    assert of_both.acknowledge("1", "a")
+    assert not of_both.acknowledge("1", "a")
+    assert of_both.acknowledge("own", "b"), "anybody's"
+
+    again = Outbox(tmp_path, folders, RunEventsOutbox(), BOTH)
+    assert due_of(again, BOTH) == ["2", "3"]
+    assert [again.owner(run_id) for run_id in ("2", "3")] == ["b", "a"]
+
+
+def test_a_controller_that_takes_nothing_delays_no_other(folders, of_both):
+    for number in range(IN_FLIGHT + 2):
+        finish_for(folders, of_both, f"a{number}", "a")
+    finish_for(folders, of_both, "b0", "b")
+    first = due_of(of_both, BOTH)
+    assert first == [*(f"a{number}" for number in range(IN_FLIGHT)), "b0"]
+    for run_id in first[:-1]:
+        of_both.sent(run_id, 0.0)
+    assert due_of(of_both, BOTH, 1.0) == ["b0"]
+    assert of_both.next_due(1.0, BOTH) == 1.0
+    assert due_of(of_both, BOTH, SEND_AGAIN_AFTER, full={"a"}) == ["b0"], "its send queue is full"
+    of_both.sent("b0", 1.0)
+    assert of_both.next_due(2.0, BOTH) == SEND_AGAIN_AFTER
+    assert of_both.next_due(2.0, ["b"]) == 1.0 + SEND_AGAIN_AFTER
+    assert of_both.next_due(2.0, []) == float("inf")
+
+
+def test_who_asks_for_a_result_of_another_gets_it_when_that_one_has_it(folders, of_both):
+    finish_for(folders, of_both, "1", "a")
+    assert of_both.send_again("1", "b"), "it is known, so that it does not run again"
+    assert due_of(of_both, ["b"]) == []
+    of_both.acknowledge("1", "a")
+    assert of_both.send_again("1", "b")
+    assert due_of(of_both, BOTH) == ["1"]
+    assert of_both.owner("1") == "b"
+
+
+def test_so_many_results_wait_for_controllers_that_are_away(folders, of_both, monkeypatch, caplog):
+    monkeypatch.setattr("minion.spool.outbox.MOST_AWAY", 2)
+    for number in range(4):
+        finish_for(folders, of_both, f"a{number}", "a")
+        finish_for(folders, of_both, f"b{number}", "b")
+    of_both.drop_too_many(["b"])
+    assert of_both.waiting_for() == {"a": 2, "b": 4}
+    assert due_of(of_both, ["a"]) == ["a2", "a3"]
+    assert caplog.text.count("event=result_dropped") == 2
+    monkeypatch.setattr("minion.spool.outbox.MOST_AWAY_BYTES", folders.of("a3").result_bytes())
+    of_both.drop_too_many(["b"])
+    assert due_of(of_both, ["a"]) == ["a3"]
+    of_both.drop_too_many(BOTH)
+    assert len(of_both) == 5, "nobody is away"
+
+
+def test_results_for_a_controller_that_is_configured_no_more_are_dropped_and_said(tmp_path, folders, of_both, caplog):
+    finish_for(folders, of_both, "1", "a")
+    finish_for(folders, of_both, "2", "b")
+    again = Outbox(tmp_path, folders, RunEventsOutbox(), ("b", "c"))
+    assert due_of(again, ["b", "c"]) == ["2"]
+    assert "event=result_dropped run_id=1 controller=a" in caplog.text
+    alone = Outbox(tmp_path, folders, RunEventsOutbox())
+    assert due_of(alone, ()) == ["2"], "one controller is left, and gets what there is"

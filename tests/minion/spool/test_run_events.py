@@ -127,3 +127,29 @@ def test_a_result_comes_after_the_events_of_its_run(tmp_path: Path, folders: Run
     events.acknowledge(RunEventsAck(run_id="r", taken=1))
     assert outbox.next_due(0.0) == 0.0
     assert [result.run_id for result in outbox.due(0.0)] == ["r"]
+
+
+def test_a_controller_that_does_not_answer_delays_no_other(folders: RunFolders) -> None:
+    outbox = RunEventsOutbox()
+    both = ("a", "b")
+    for run_id, controller in (("r", "a"), ("s", "b"), ("t", "a"), ("own", "")):
+        outbox.follow(run_id, folder_of(folders, run_id).events, controller=controller)
+        fire(folders, run_id, f"of-{run_id}")
+
+    def send_all(now: float, full: tuple[str, ...] = ()) -> list[str]:
+        sent = []
+        while (message := outbox.due(now, both, full)) is not None:
+            outbox.sent(message, now)
+            sent += tags(message)
+        return sent
+
+    assert send_all(0.0, ("a",)) == ["of-s", "of-own"], "the queue of one is full"
+    assert send_all(0.0) == ["of-r"], "one message at a time to each"
+    assert outbox.next_due(1.0, both) == SEND_AGAIN_AFTER
+    outbox.acknowledge(RunEventsAck(run_id="s", taken=1))
+    fire(folders, "s", "second")
+    assert outbox.next_due(1.0, both) == 1.0
+    assert send_all(1.0) == ["second"]
+    assert outbox.due(SEND_AGAIN_AFTER, ("b",)) is not None, "what is nobody's comes again"
+    outbox.acknowledge(RunEventsAck(run_id="r", taken=1))
+    assert send_all(2.0, ()) == ["of-t"]
