@@ -58,6 +58,8 @@ class SourceReconciler:
     """The remotes that moved with that revision."""
     fetched_at: dict[str, float] = field(default_factory=dict)
     fetch_errors: dict[str, str] = field(default_factory=dict)
+    _silent: set[str] = field(default_factory=set)
+    """Remotes whose last fetch failed."""
     _taking: asyncio.Lock = field(default_factory=asyncio.Lock)
     _maintenance: asyncio.Task[list[str]] | None = None
     _notices: dict[str, int] = field(default_factory=dict)
@@ -86,6 +88,7 @@ class SourceReconciler:
 
     async def _fetch(self, names: Collection[str], fetches: Fetches) -> None:
         """Fetch these and make live what they bring: together, but for those that did not answer the last time."""
+        number = self.reconciler.lag.begin()
         started = {name: fetches.start(name) for name in names}
         pending = set(started.values())
         if prompt := [fetch for name, fetch in started.items() if name not in self.fetch_errors]:
@@ -98,9 +101,16 @@ class SourceReconciler:
             if done:
                 await self._go_live_or_retry()
                 self._tell_update()
+                for name in (name for name, fetch in started.items() if fetch in done):
+                    self._note_live(name, number)
             elif pending:
                 await asyncio.wait(pending, return_when=asyncio.FIRST_COMPLETED)
         self._maintain()
+
+    def _note_live(self, remote: str, number: int) -> None:
+        """What a fetch brought is live; where it failed nobody knows what there is."""
+        if remote not in self._silent:
+            self.reconciler.wake(self.reconciler.lag.fetched(remote, number))
 
     def _tell_update(self) -> None:
         """Salt's event, once what was fetched is live."""
@@ -112,6 +122,7 @@ class SourceReconciler:
         ok = isinstance(outcome, Fetched)
         self.metrics.fetched(outcome.remote, seconds, ok=ok)
         (changes.fetched if ok else changes.failed)(outcome.remote)
+        (self._silent.discard if ok else self._silent.add)(outcome.remote)
         notice = self._notices.pop(outcome.remote, 0)
         if isinstance(outcome, Fetched) and outcome.changed:
             data = {"remote": outcome.remote, "seconds": seconds}

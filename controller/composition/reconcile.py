@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from controller.composition.shared import Shared
 from controller.reconcile.reconciler import Reconciler
+from controller.reconcile.remote_lag import RemoteLag
 from controller.reconcile.status import Status
 from wire.server.server import Server
 
 
 def compose_reconciler(shared: Shared, server: Server) -> Reconciler:
     """The loop that brings minions to their desired state."""
+    changes = shared.resources.changes
+    remotes = tuple(each.name for each in shared.resources.source.remotes)
     return Reconciler(
         store=shared.resources.store,
         sessions=shared.sessions,
@@ -22,6 +25,7 @@ def compose_reconciler(shared: Shared, server: Server) -> Reconciler:
         clock=shared.clock,
         run_timeout=shared.resources.settings.run_timeout,
         live=shared.live,
+        lag=RemoteLag(remotes=remotes, fetch=lambda: [changes.pushed(name) for name in remotes]),
     )
 
 

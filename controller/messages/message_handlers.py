@@ -351,7 +351,7 @@ class MessageHandlers:
     def _has_applied(self, session: Session, applied: str) -> None:
         """What it has applied for another controller by now."""
         if session.applied != applied:
-            session.applied = applied
+            session.applied, session.applied_round = applied, None
             self.reconcilers.runs.wake([session.minion])
 
     def _has_problems(self, session: Session, problems: Sequence[str]) -> None:

@@ -114,6 +114,8 @@ class ObservedState:
     `NOT_APPLIED` where that run ended badly, `APPLIES_NOW` while it goes on; empty where there is none."""
     follows: bool = True
     """Whether the minion, connected to several controllers, does what this one says."""
+    lags: bool = False
+    """Whether the minion applied for another controller what is not known here, and what may come with a fetch."""
     open_run: OpenRun | None = None
     last_run: LastRun | None = None
     drift: Drift | None = None
@@ -137,6 +139,11 @@ class SendApplied:
 @dataclass(frozen=True, slots=True)
 class TakeApplied:
     """Note that the desired document is applied: another controller has asked for the run."""
+
+
+@dataclass(frozen=True, slots=True)
+class WaitForRemotes:
+    """Have the remotes fetched, and decide nothing before: another controller may know a newer commit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,6 +251,7 @@ Instruction: TypeAlias = (
     SendDesired
     | SendApplied
     | TakeApplied
+    | WaitForRemotes
     | Apply
     | ApplyRequested
     | JoinRun
@@ -296,6 +304,8 @@ def _next(state: ObservedState, policy: MinionPolicy, now: float, run_timeout: f
         return []  # the minion says when it follows, and when that run is over
     if state.open_run is not None:
         return _with_open_run(state, state.open_run, now, run_timeout)
+    if state.lags:
+        return [WaitForRemotes()]
     document = _keep_applied(state) if _waits(state, policy, now) else _send_desired(state)
     return document + _within_window(_next_run(state, policy, now), policy, now)
 

@@ -50,6 +50,7 @@ def observe(
     request: Request | None = None,
     *,
     suspended: bool = False,
+    lags: bool = False,
 ) -> ObservedState:
     """The facts about one minion.
 
@@ -59,6 +60,7 @@ def observe(
         streaks: what happened to it again and again.
         request: what a person asks for and has no answer to yet.
         suspended: whether its policy pauses it.
+        lags: whether remotes have to be fetched first.
     """
     desired = row.desired
     return ObservedState(
@@ -72,6 +74,7 @@ def observe(
         applied=row.applied.digest if row.applied else "",
         applied_for_others=session.applied if session else "",
         follows=session is None or session.follows,
+        lags=lags,
         hold_until=row.hold.until if row.hold else None,
         open_run=_open_run(row.open_run, session),
         last_run=_last_run(row.last_run, streaks.failures),

@@ -40,6 +40,7 @@ from controller.reconcile.decision import (
     SkipCheck,
     TakeApplied,
     TimeOutRun,
+    WaitForRemotes,
     reconcile,
 )
 from controller.reconcile.documents import Documents
@@ -50,6 +51,7 @@ from controller.reconcile.observation import GOOD, NO_STREAK, Streak, Streaks, o
 from controller.reconcile.plan import PushPlan, plan, with_needs
 from controller.reconcile.plan_text import headline
 from controller.reconcile.queue import WorkQueue
+from controller.reconcile.remote_lag import RemoteLag
 from controller.reconcile.revision_sources import moved_text
 from controller.reconcile.touched import TouchedStates
 from controller.sessions.sessions import Session, Sessions
@@ -95,6 +97,7 @@ class Reconciler:
     clock: Callable[[], float]
     run_timeout: float
     live: LiveRevision = field(default_factory=LiveRevision)
+    lag: RemoteLag = field(default_factory=RemoteLag)
     _queue: WorkQueue = field(init=False)
     _causes: dict[str, int] = field(default_factory=dict)
     """Minion -> id of the event that changed its desired state and woke it."""
@@ -194,21 +197,21 @@ class Reconciler:
             missed=self._checks.missed_in(minion),
         )
         request, suspended = self._requests.get(minion), self.policy_of(row).suspend
-        return observe(row, self.sessions.session(minion), streaks, request, suspended=suspended)
+        lags = bool(self.unfetched(row))
+        return observe(row, self.sessions.session(minion), streaks, request, suspended=suspended, lags=lags)
+
+    def unfetched(self, row: StatusRow) -> tuple[str, ...]:
+        """The remotes that have to be fetched before anything is decided for a minion."""
+        documents = [each.digest for each in (row.desired, row.applied) if each is not None]
+        return self.lag.unfetched(self.sessions.session(row.minion.id), documents)
 
     # --- instructions ---
 
     def _carry_out(self, row: StatusRow, instruction: Instruction, now: float) -> None:
         minion = row.minion.id
         match instruction:
-            case Decline(why=why):
-                self._answers[minion] = why
-                return
-            case JoinRun(run_id=run_id):
-                self._answers[minion] = run_id
-                return
-            case AfterRun():
-                self._answers[minion] = instruction
+            case Decline(why=answer) | JoinRun(run_id=answer) | (AfterRun() as answer):
+                self._answers[minion] = answer
                 return
             case SkipCheck(run_id=run_id):
                 self._checks.checked[minion] = run_id
@@ -218,6 +221,10 @@ class Reconciler:
                 return
             case TimeOutRun(run_id=run_id):
                 self._time_out(run_id, now)
+                return
+            case WaitForRemotes():
+                if seconds := self.lag.wait(minion):
+                    self._queue.add_at(minion, now + seconds)
                 return
             case ReleaseHold():
                 self._release(row)

@@ -125,7 +125,8 @@ class Status:
             drifted=view.drift.chunks if view.drift else 0,
             message=f"running: {running[0]}"
             if running
-            else _message(row, view, errors, self.reconciler.policy_of(row), self.reconciler.clock())
+            else _lagging(self.reconciler.unfetched(row) if view.lags else ())
+            or _message(row, view, errors, self.reconciler.policy_of(row), self.reconciler.clock())
             or _owing(pending_triggers)
             or _faulty(session.problems if session else ()),
             errors=errors,
@@ -274,6 +275,12 @@ def _held(hold: HoldRecord | None) -> HeldPull | None:
 def _rendered_anew(changes: PushPlan, contents: Contents) -> bool:
     """Whether the content of a state changes while its sources are equal: its templates are given other values."""
     return any(one.kind is ChangeKind.CONTENT and not contents(one) for one in changes.changes)
+
+
+def _lagging(unfetched: Sequence[str]) -> str:
+    named = ", ".join(unfetched)
+    waits = "has applied what this controller does not know; it waits until these remotes are fetched"
+    return f"{waits}: {named} (`saltern sync` does not wait)" if named else ""
 
 
 def _owing(pending_triggers: Sequence[str]) -> str:

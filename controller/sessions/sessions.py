@@ -99,6 +99,8 @@ class Session:
     """Digest of the document that it says it holds."""
     applied: str = ""
     """What it says that it applied for another controller: see `Hello.applied`."""
+    applied_round: int | None = None
+    """The round of fetches after which it said so (`RemoteLag`); None: nobody has looked yet."""
     follows: bool = True
     """See `Hello.follows`."""
     sent_digest: str = ""

@@ -106,7 +106,7 @@ class RunEventsOutbox:
     def __init__(self) -> None:
         self._runs: dict[str, _Unsent] = {}
         self._in_flight: dict[str, tuple[str, float]] = {}
-        """Controller -> the run whose events were sent to it last, and when: one that does not answer delays no other."""
+        """Controller -> the run whose events were sent to it last, and when: one that is slow delays no other."""
 
     def follow(self, run_id: str, path: Path, *, polled: bool = False, controller: str = "") -> None:
         """Send the events of a run, from the file that is there or will be.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import shutil
 import tempfile
@@ -9,6 +10,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from git_servers import Backend, serving
 from rig import Rig
 
 TREE = Path(__file__).parent / "tree"
@@ -19,7 +21,8 @@ HOSTS = ("127.0.0.1", "127.0.0.2")
 class Pair:
     """Two controllers of one remote, on the same ports of two addresses; the minions are those of the first rig."""
 
-    def __init__(self, folder, example):
+    def __init__(self, folder, example, server):
+        self.server = server
         self.first = Rig(folder / "1", {"web1": {"roles": ["web"]}}, TREE, forked=True)
         self.second = Rig(folder / "2", {}, TREE, forked=True)
         self._example = example
@@ -29,6 +32,9 @@ class Pair:
         self.second.directory.mkdir()
         publish, request = self.first.wire_ports
         self.second.remote = self.first.remote
+        if self.server is not None:
+            self.second.remote = f"http://127.0.0.1:{self.server.port}/{self.first.remote.name}"
+            self.second.configure(gitfs_update_interval=3600, git_pillar_update_interval=3600)
         self.second.configure(interface=HOSTS[1], publish_port=publish, ret_port=request)
         self.first.start_controller()
         self.second.start_controller()
@@ -51,10 +57,20 @@ class Pair:
 
 @pytest.fixture
 def make_pair():
-    pairs, folder = [], Path(tempfile.mkdtemp(prefix="saltern-"))
+    pairs, folder, stack = [], Path(tempfile.mkdtemp(prefix="saltern-")), contextlib.ExitStack()
 
-    def make(example="minion.conf"):
-        pairs.append(Pair(folder, example))
+    def make(example="minion.conf", *, hourly=False):
+        """`hourly`: the second has the remote by http, and fetches it each hour."""
+
+        class Flaky(Backend):
+            answers = True
+
+            def is_let_in(self):
+                return Flaky.answers
+
+        if hourly:
+            Flaky.port = stack.enter_context(serving(folder / "1", handler=Flaky))
+        pairs.append(Pair(folder, example, Flaky if hourly else None))
         pairs[-1].up()
         return pairs[-1]
 
@@ -62,6 +78,7 @@ def make_pair():
     for pair in pairs:
         pair.first.stop_all()
         pair.second.stop_all()
+    stack.close()
     shutil.rmtree(folder, ignore_errors=True)
 
 
@@ -140,3 +157,33 @@ def test_connected_to_both_the_first_decides(make_pair):
     pair.wait_connected(first)
     first.wait_applied(pushed, ["web1"])
     assert len(runs_of(first)) == 1
+
+
+@pytest.mark.timeout(400)
+def test_a_controller_that_lags_brings_nothing_back(make_pair):
+    """The second polls each hour, and has not fetched what the first has applied."""
+    pair = make_pair("minion-all-at-once.conf", hourly=True)
+    first, second = pair.first, pair.second
+    first.accept_all()
+    second.wait("web1 to ask the second", lambda: second.keys("accepted") or second.keys("pending"))
+    second.saltern("key", "accept", "web1", "--yes")
+    commit = first.push("first")
+    second.saltern("remote", "fetch", check=False)
+    for rig in (first, second):
+        rig.wait_applied(commit, ["web1"])
+    old = (first.root("web1") / "app.conf").read_text()
+    pushed = first.push("second", {"pillar/numbers.sls": ("number: 0\n", "number: 1\n")})
+    first.wait_applied(pushed)
+    app = first.root("web1") / "app.conf"
+    new = (app.read_text(), app.stat().st_mtime_ns)
+    assert new[0] != old
+    assert second.status()["web1"]["applied_revision"] == commit
+
+    pair.server.answers = False
+    first.kill("controller", children=True)
+    second.wait("the second to wait", lambda: "waits until these remotes" in second.status()["web1"]["message"])
+    assert runs_of(second) == []
+    pair.server.answers = True
+    second.wait_applied(pushed, ["web1"])
+    assert runs_of(second) == [], "the first has applied it"
+    assert (app.read_text(), app.stat().st_mtime_ns) == new

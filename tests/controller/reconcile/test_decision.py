@@ -29,7 +29,9 @@ from controller.reconcile.decision import (
     SendDesired,
     SkipCheck,
     Sync,
+    TakeApplied,
     TimeOutRun,
+    WaitForRemotes,
     backoff,
     health_of,
     reconcile,
@@ -142,6 +144,21 @@ HELD = replace(SYNCED, hold_until=NOW + 500)
             id="broken: still brought to the last good",
         ),
         pytest.param(replace(SYNCED, open_run=RUN), AUTO, [RequeueAfter(NOW - 10 + 3600)], id="in progress"),
+        pytest.param(
+            replace(PUSHED, applied_for_others="c", lags=True),
+            REMEDIATE,
+            [WaitForRemotes()],
+            id="another controller may know a newer commit",
+        ),
+        pytest.param(
+            replace(PUSHED, applied_for_others="b", lags=True), AUTO, [TakeApplied()], id="it knows none that is newer"
+        ),
+        pytest.param(
+            replace(PUSHED, applied_for_others="c", lags=True, request=Request(whole=False, test=False)),
+            AUTO,
+            [SendDesired(), ApplyRequested(whole=False, test=False)],
+            id="a person does not wait for remotes",
+        ),
         pytest.param(
             replace(SYNCED, held="a", open_run=replace(RUN, sent=False)),
             AUTO,
