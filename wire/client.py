@@ -86,14 +86,32 @@ class Timing:
 
 
 class Connection:
-    """A connection to one controller that is made again whenever it ends."""
+    """A connection to one controller that is made again whenever it ends.
 
-    def __init__(self, address: Address, keys: KeyPair, *, timing: Timing | None = None, queue: int = 64) -> None:
+    Args:
+        address: of the controller.
+        keys: that are shown there.
+        timing: see `Timing`.
+        queue: messages that wait in each direction.
+        context: of several connections of one process, which its owner ends after them; without it there is one for
+            this connection alone.
+    """
+
+    def __init__(
+        self,
+        address: Address,
+        keys: KeyPair,
+        *,
+        timing: Timing | None = None,
+        queue: int = 64,
+        context: zmq.Context[zmq.Socket[bytes]] | None = None,
+    ) -> None:
         self._address = address
         self._keys = keys
         self._timing = timing or Timing()
         self._queue = queue
-        self._context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
+        self._owns_context = context is None
+        self._context: zmq.Context[zmq.Socket[bytes]] = context or zmq.Context()
         self._dealer: zmq.Socket[bytes] | None = None
         self._monitor: zmq.Socket[bytes] | None = None
         self._subscriber: zmq.Socket[bytes] | None = None
@@ -110,6 +128,11 @@ class Connection:
     def connected(self) -> bool:
         """Whether messages can be sent now."""
         return self._connected
+
+    @property
+    def sent(self) -> int:
+        """Messages that were sent, over all connections."""
+        return self._counts["messages_out"]
 
     def counts(self) -> Mapping[str, int]:
         """messages_in, messages_out, malformed, stale-beats, connections, handshakes-failed."""
@@ -163,12 +186,13 @@ class Connection:
             self._dealer.close(linger=1000 if self._connected else 0)
         self._dealer = self._monitor = self._subscriber = None
         self._connected = False
-        self._context.term()
+        if self._owns_context:
+            self._context.term()
 
     # --- connecting
 
     def dial_if_due(self) -> None:
-        """Dial when it is time to, or give a dial up that says nothing. For `receive_any`."""
+        """Dial when it is time to, or give a dial up that says nothing. For whoever polls."""
         now = time.monotonic()
         if self._connected or now < self._due:
             return
@@ -257,7 +281,7 @@ class Connection:
         return [item for item in (self._dealer, self._monitor, self._subscriber) if item is not None]
 
     def collect(self) -> list[ToMinion | ConnectionEvent]:
-        """What has come, without waiting. For `receive_any`."""
+        """What has come, without waiting. For whoever polls."""
         found, self._pending = self._pending, []
         over = False
         for event, value in self._events():

@@ -54,11 +54,12 @@ VERBS: dict[str, tuple[str, str]] = {
     "call": ("call", "Run a function on this machine."),
     "controller": ("controller", "Run the controller."),
     "minion": ("minion", "Run the agent of this machine."),
+    "swarm": ("local.swarm", "Simulate minions, for load tests."),
 }
 """Verb -> (module in this package, what it does). The module has a command `VERB_command`."""
 
 
-ON_MINIONS = ("call", "minion")
+ON_MINIONS = ("call", "minion", "swarm")
 """Verbs that work without the controller's libraries (docs/adr/0017)."""
 
 
