@@ -21,7 +21,7 @@ from collections.abc import Sequence
 import zmq
 
 from minion.swarm.documents import HeldDocuments
-from minion.swarm.member import Member, MemberIdentity, SwarmBehaviour
+from minion.swarm.member import MemberIdentity, SwarmBehaviour, SwarmMember
 from wire.address import Address
 from wire.client import Connection, Timing
 from wire.messages import Bye
@@ -49,7 +49,7 @@ class _Place:
 
     __slots__ = ("connection", "dials_from", "due", "member", "online", "watched")
 
-    def __init__(self, member: Member, connection: Connection, dials_from: float) -> None:
+    def __init__(self, member: SwarmMember, connection: Connection, dials_from: float) -> None:
         self.member = member
         self.connection = connection
         self.dials_from: float | None = dials_from
@@ -59,7 +59,7 @@ class _Place:
         self.watched: dict[zmq.Socket[bytes], int] = {}
 
 
-class Fleet:
+class SwarmFleet:
     """The members of one process.
 
     Args:
@@ -89,7 +89,7 @@ class Fleet:
     def _place(self, identity: MemberIdentity, address: Address, behaviour: SwarmBehaviour, session: str) -> _Place:
         timing = Timing(silence=SILENCE)
         connection = Connection(address, identity.keys, timing=timing, queue=_QUEUE, context=self._context)
-        member = Member(
+        member = SwarmMember(
             identity,
             behaviour,
             self._documents,

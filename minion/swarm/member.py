@@ -83,7 +83,7 @@ class SwarmBehaviour:
     """Seconds until a result is said."""
 
 
-class Member:
+class SwarmMember:
     """A simulated minion.
 
     Args:

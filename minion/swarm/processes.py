@@ -24,7 +24,7 @@ from minion.swarm.fleet import (
     DESCRIPTORS_OF_PROCESS,
     MOST_SOCKETS,
     SOCKETS_OF_MEMBER,
-    Fleet,
+    SwarmFleet,
 )
 from minion.swarm.member import MemberIdentity, SwarmBehaviour
 from wire.address import Address
@@ -161,7 +161,7 @@ class SwarmProcesses:
 
 def _serve(pipe: AgentPipe, members: Sequence[MemberIdentity], plan: SwarmPlan) -> None:
     """One process."""
-    fleet = Fleet(members, plan.address, plan.behaviour, pace=plan.pace / plan.processes)
+    fleet = SwarmFleet(members, plan.address, plan.behaviour, pace=plan.pace / plan.processes)
     try:
         while not fleet.run(time.monotonic() + TOLD_SECONDS, pipe.fd):
             pipe.send(msgspec.msgpack.encode(fleet.counts()))

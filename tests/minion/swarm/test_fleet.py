@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from minion.swarm.fleet import DESCRIPTORS_OF_MEMBER, DESCRIPTORS_OF_PROCESS, Fleet
+from minion.swarm.fleet import DESCRIPTORS_OF_MEMBER, DESCRIPTORS_OF_PROCESS, SwarmFleet
 from minion.swarm.member import SwarmBehaviour
 from minion.swarm.member_keys import identities, numbered
 from minion.swarm.processes import SwarmPlan, SwarmProcesses, TooManyMembers, processes_for
@@ -69,7 +69,7 @@ def welcoming(tmp_path) -> Iterator[Welcoming]:
     made.server.stop()
 
 
-def serve(fleet: Fleet, until) -> None:
+def serve(fleet: SwarmFleet, until) -> None:
     deadline = time.monotonic() + PATIENCE
     while not until():
         assert time.monotonic() < deadline, fleet.counts()
@@ -77,7 +77,7 @@ def serve(fleet: Fleet, until) -> None:
 
 
 def test_members_connect_answer_and_come_back(welcoming, tmp_path):
-    fleet = Fleet(identities(numbered("load-", 12), None), welcoming.address, SwarmBehaviour(), pace=200.0)
+    fleet = SwarmFleet(identities(numbered("load-", 12), None), welcoming.address, SwarmBehaviour(), pace=200.0)
     try:
         serve(fleet, lambda: fleet.counts()["connected"] == 12)
         assert len(welcoming.online) == 12
@@ -106,7 +106,7 @@ def test_members_connect_answer_and_come_back(welcoming, tmp_path):
 
 def test_they_connect_no_faster_than_their_pace(welcoming):
     began = time.monotonic()
-    fleet = Fleet(identities(numbered("load-", 5), None), welcoming.address, SwarmBehaviour(), pace=10.0)
+    fleet = SwarmFleet(identities(numbered("load-", 5), None), welcoming.address, SwarmBehaviour(), pace=10.0)
     try:
         serve(fleet, lambda: fleet.counts()["connected"] == 5)
         assert time.monotonic() - began >= 0.4

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from minion.swarm.documents import HeldDocuments
-from minion.swarm.member import AGAIN_SECONDS, Member, MemberIdentity, SwarmBehaviour
+from minion.swarm.member import AGAIN_SECONDS, MemberIdentity, SwarmBehaviour, SwarmMember
 from minion.swarm.member_keys import check_ids, identities, numbered
 from wire import patch
 from wire.client import Connected, Disconnected
@@ -49,7 +49,7 @@ class Scene:
         self.said: list[object] = []
         self.counts: Counter[str] = Counter()
         identity = MemberIdentity(id="swarm-1", keys=KeyPair(public="p" * 40, secret="s" * 40))
-        self.member = Member(
+        self.member = SwarmMember(
             identity,
             behaviour or SwarmBehaviour(),
             documents if documents is not None else HeldDocuments(),
