@@ -30,30 +30,6 @@ _COUNTED = (
 _LOOK_SECONDS = 0.2
 
 
-class SwarmSummary(msgspec.Struct, frozen=True, kw_only=True):
-    """What came of a swarm."""
-
-    members: int
-    processes: int
-    seconds: float
-    connected: int
-    """When it ended."""
-    most_connected: int
-    connected_after: float | None
-    """Seconds until all were connected; None: they never were."""
-    calls: int
-    runs: int
-    previews: int
-    pending: int
-    """Members whose key waits for acceptance."""
-    rejected: int
-    refused: int
-    """Messages that the controller did not take."""
-    reconnections: int
-    lost: int
-    """Connections that were lost."""
-
-
 @click.command("swarm")
 @click.option("--minions", type=click.IntRange(min=1), default=100, show_default=True, help="How many are simulated.")
 @click.option("--controller", default="127.0.0.1", show_default=True, metavar="HOST", help="Address of the controller.")
@@ -188,21 +164,21 @@ class _SwarmWatch:
         if self._shows:
             click.echo("\r\033[K" + "  ".join(f"{name} {counts[name]}" for name in _SHOWN), nl=False, err=True)
 
-    def summary(self, counts: Counter[str]) -> SwarmSummary:
-        """What came of it."""
-        return SwarmSummary(
-            members=len(self._plan.members),
-            processes=self._plan.processes,
-            seconds=round(time.monotonic() - self._began, 3),
-            most_connected=max(self.most, counts["connected"]),
-            connected_after=self._all_after,
+    def summary(self, counts: Counter[str]) -> dict[str, int | float | None]:
+        """What came of it. `connected_after`: seconds until all were connected; None: they never were."""
+        return {
+            "members": len(self._plan.members),
+            "processes": self._plan.processes,
+            "seconds": round(time.monotonic() - self._began, 3),
+            "most_connected": max(self.most, counts["connected"]),
+            "connected_after": self._all_after,
             **{name: counts[name] for name in _COUNTED},
-        )
+        }
 
 
-def _show(summary: SwarmSummary, out: str) -> None:
+def _show(summary: Mapping[str, int | float | None], out: str) -> None:
     if out == "text":
-        for name, value in msgspec.to_builtins(summary).items():
+        for name, value in summary.items():
             click.echo(f"{name.replace('_', ' ')}: {'-' if value is None else value}")
     else:
         click.echo(msgspec.json.format(msgspec.json.encode(summary), indent=2))
