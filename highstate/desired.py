@@ -32,7 +32,8 @@ class Desired:
     drift: Mapping[str, Value] = field(default_factory=dict)
     """The drift schedule, as policy gives it: `{"interval": seconds, "splay": seconds}`; empty: none.
 
-    `watch: True`: what others change of the files and services of the chunks is checked at once."""
+    `watch: True`: what others change of the files and services of the chunks is checked at once. `ignore`: the rules of
+    `highstate.run.ignoring`."""
 
     def as_document(self) -> dict[str, Value]:
         """Plain values; the order of every mapping is part of it (a template may loop over pillar)."""

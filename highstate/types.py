@@ -251,6 +251,8 @@ class StateResult:
     """What watches it, or waits for its changes, is not to act on them (`ignore_ordering` of file.managed)."""
     parallel: bool = False
     """It ran beside the others."""
+    ignored: Mapping[str, Value] = field(default_factory=dict)
+    """Attribute -> what differs of it and policy ignores (`highstate.run.ignoring`)."""
 
     def as_salt(self, chunk: Chunk) -> dict[str, Value]:
         """The entry of Salt's running dictionary."""
@@ -274,6 +276,8 @@ class StateResult:
                 entry[name] = True
         if self.parallel:
             entry["__parallel__"] = True
+        if self.ignored:
+            entry["ignored"] = dict(self.ignored)
         return entry
 
     def stamped(self, *, start_time: str, duration: float, run_num: int) -> StateResult:
@@ -291,4 +295,5 @@ class StateResult:
             skip_watch=self.skip_watch,
             skip_req=self.skip_req,
             parallel=self.parallel,
+            ignored=self.ignored,
         )

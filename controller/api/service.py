@@ -508,4 +508,4 @@ def _sync_return(minion: str, run_id: str, result: RunResult | None) -> SyncRetu
 
 
 def _to_tell(found: MinionDiff) -> bool:
-    return bool(found.changes or found.drift or found.errors or found.warnings)
+    return bool(found.changes or found.drift or found.ignored or found.errors or found.warnings)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Annotated
+from typing import Annotated, Any
 
 import msgspec
 
@@ -71,9 +71,9 @@ class CompileRequest:
     pillar: Files
     minions: tuple[Minion, ...]
     language: CompileOptions = field(default_factory=CompileOptions)
-    drift: Mapping[str, float | str | bool] = field(default_factory=dict)
+    drift: Mapping[str, Any] = field(default_factory=dict)
     """Drift schedule to put into the documents."""
-    drifts: Mapping[str, Mapping[str, float | str | bool]] = field(default_factory=dict)
+    drifts: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """Minion -> its own, where it is another."""
     drift_rules: str = ""
     """What decides about `drifts`; documents are made anew when it is another."""

@@ -51,7 +51,7 @@ class CompileRequests:
             pillar=trees.pillar,
             minions=tuple(Minion(id=each.id, grains=each.grains) for each in minions),
             language=replace(self.language, opts=opts, missing_source=chosen.missing_source),
-            drift=chosen.drift.schedule(),
+            drift=chosen.drift_document(),
             drifts=_drifts(chosen, minions),
             drift_rules=repr(_drift_entries(chosen)),
             beacons=chosen.beacons,
@@ -73,18 +73,23 @@ class CompileRequests:
         return self.known(frozenset(self.store.keys.accepted_ids()))
 
 
-def _drifts(policy: Policy, minions: Iterable[MinionRecord]) -> dict[str, dict[str, float | str | bool]]:
-    """Schedules of drift checks of those that have others than the fleet."""
+_OF_DRIFT = ("drift.", "ignore_differences")
+"""How keys of policies begin that documents carry."""
+
+
+def _drifts(policy: Policy, minions: Iterable[MinionRecord]) -> dict[str, dict[str, Any]]:
+    """What documents say about drift to those that have others than the fleet."""
     if not _drift_entries(policy):
         return {}
-    found = ((each.id, policy.of(Minion(id=each.id, grains=each.grains)).drift) for each in minions)
-    return {minion: drift.schedule() for minion, drift in found if drift != policy.drift}
+    found = ((each.id, policy.of(Minion(id=each.id, grains=each.grains))) for each in minions)
+    fleet = policy.drift_document()
+    return {minion: said for minion, one in found if (said := one.drift_document()) != fleet}
 
 
 def _drift_entries(policy: Policy) -> list[tuple[str, dict[str, Any]]]:
     """The target, and what it changes of drift checks, of each entry that changes something of them."""
     found = (
-        (entry.expression, {key: value for key, value in entry.changes.items() if key.startswith("drift.")})
+        (entry.expression, {key: value for key, value in entry.changes.items() if key.startswith(_OF_DRIFT)})
         for entry in policy.policies
     )
     return [(expression, changes) for expression, changes in found if changes]

@@ -19,7 +19,7 @@ from controller.jobs.job_returners import returners_of
 from controller.messages.context import MessageContext
 from controller.observe.redactor import Redactor
 from controller.observe.run_functions import arguments_of, function_of
-from controller.observe.run_text import count_states, progress_data, run_summary
+from controller.observe.run_text import count_ignored, count_states, progress_data, run_summary
 from controller.reconcile.observation import is_touched_check
 from controller.reconcile.reconciler import Reconciler
 from controller.sessions.sessions import Progress, Session
@@ -165,6 +165,7 @@ class RunResults:
                 summary=run_summary(result.states, result.error or _not_compiled(result)),
                 ending=result.ending,
                 keys=self.redactor.keys(run.minion, run.keys),
+                classes=count_ignored(result.states) if run.kind == "drift" else None,
                 result={
                     "states": result.states,
                     "value": result.value,

@@ -35,6 +35,8 @@ class MinionSample:
     connected: bool = False
     drifted: int = 0
     """States that the last drift check found changed."""
+    ignored: int = 0
+    """States of which the last drift check found something changed that policy ignores."""
     missing_sources: int = 0
     """States of its document whose source is not in the tree."""
     applied_at: float | None = None
@@ -269,6 +271,7 @@ class _Minions(Collector):
         health = _gauge("minion_health", "1 for the health that a minion has", "minion", "health")
         connected = _gauge("minion_connected", "1 when the minion is connected", "minion")
         drifted = _gauge("minion_drifted_states", "States that the last drift check found changed", "minion")
+        ignored = _gauge("minion_ignored_states", "States that differ in what policy ignores", "minion")
         missing = _gauge("minion_missing_sources", "States whose source is not in the tree, which fail", "minion")
         applied = _gauge("minion_applied_timestamp_seconds", "When it last applied a revision", "minion")
         age = _gauge("applied_revision_age_seconds", "Age of the commit that a minion has applied", "minion")
@@ -281,6 +284,7 @@ class _Minions(Collector):
             health.add_metric((sample.id, sample.health), 1)
             connected.add_metric((sample.id,), sample.connected)
             drifted.add_metric((sample.id,), sample.drifted)
+            ignored.add_metric((sample.id,), sample.ignored)
             missing.add_metric((sample.id,), sample.missing_sources)
             if sample.applied_at is not None:
                 applied.add_metric((sample.id,), sample.applied_at)
@@ -288,7 +292,7 @@ class _Minions(Collector):
                 age.add_metric((sample.id,), max(0.0, now - sample.revision_at))
         for labels, count in sorted(together.items()):
             counts.add_metric(labels, count)
-        yield from (counts, sync, health, connected, drifted, missing, applied, age)
+        yield from (counts, sync, health, connected, drifted, ignored, missing, applied, age)
 
 
 def _gauge(name: str, text: str, *labels: str) -> GaugeMetricFamily:

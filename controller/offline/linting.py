@@ -5,6 +5,7 @@ Called by `saltern lint`. What is a finding is `highstate.lint`'s affair.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -16,6 +17,7 @@ from controller.offline.reactor_lint import ReactorLint, reactor_paths
 from controller.offline.schedule_lint import ScheduleLint
 from controller.offline.trees import snapshot_of
 from controller.orchestration.executor import FUNCTIONS
+from controller.policy.ignored import expired
 from controller.policy.policy import Policy
 from controller.policy.reading import POLICY_FILE, PolicyInvalid, read_policy
 from controller.runners import registry as controller_functions
@@ -89,6 +91,7 @@ def _findings(job: LintJob) -> tuple[Finding, ...]:
     try:
         policy = read_policy(trees.files, settings.nodegroups)
         settings = replace(settings, missing_source=policy.missing_source)
+        of_policy = tuple(Finding.of(each, "expired") for each in expired(policy, time.time()))
     except PolicyInvalid as error:
         of_policy = (Finding.of(error.problem, "policy"),)
     known = our_states()

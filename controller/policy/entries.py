@@ -19,7 +19,8 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from controller.policy.policy import MinionPolicy, TargetedPolicy, Window, changed
+from controller.policy.ignored import check_ignored
+from controller.policy.policy import IgnoredDifference, MinionPolicy, TargetedPolicy, Window, changed
 from controller.policy.seconds import with_seconds
 from controller.policy.windows import check_window
 from highstate.targeting.match import BadTarget, expanded_target
@@ -64,6 +65,7 @@ class PolicyEntry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     retry: RetryChange = RetryChange()
     windows: Annotated[tuple[Window, ...], msgspec.Meta(max_length=100)] = ()
     suspend: bool = False
+    ignore_differences: Annotated[tuple[IgnoredDifference, ...], msgspec.Meta(max_length=100)] = ()
 
 
 def read_entries(
@@ -110,6 +112,7 @@ def _check(entry: PolicyEntry, expression: str, base: MinionPolicy) -> None:
     changed(base, changes).drift.schedule()
     for window in entry.windows:
         check_window(window)
+    check_ignored(entry.ignore_differences)
 
 
 def _changes(entry: PolicyEntry) -> dict[str, Any]:
@@ -118,6 +121,7 @@ def _changes(entry: PolicyEntry) -> dict[str, Any]:
     for section, fields in (("drift", entry.drift), ("retry", entry.retry)):
         said |= {f"{section}.{key}": getattr(fields, key) for key in fields.__struct_fields__}
     said |= {"windows": entry.windows or UNSET, "suspend": entry.suspend or UNSET}
+    said |= {"ignore_differences": entry.ignore_differences or UNSET}
     return {key: value for key, value in said.items() if value is not UNSET}
 
 

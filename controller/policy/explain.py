@@ -8,7 +8,7 @@ import msgspec
 
 from controller.policy.policy import MinionPolicy, Policy, changed
 from controller.policy.windows import is_active, look, opens_at
-from controller.schema.policies import PolicyKey, PolicyView, PolicyWindow
+from controller.schema.policies import PolicyIgnored, PolicyKey, PolicyView, PolicyWindow
 from highstate.types import Minion
 
 _PLAIN = ("apply", "push", "verify", "suspend")
@@ -31,6 +31,7 @@ def explained(policy: Policy, minion: Minion, now: float, revision: str = "") ->
         for key, value in _leaves(one).items()
     }
     windows = [(window, "saltern.yaml") for window in policy.windows]
+    ignored = [(rule, "saltern.yaml") for rule in policy.ignore_differences]
     matching = [entry for entry in policy.policies if entry.concerns(minion)]
     for entry in matching:
         before, one = _leaves(one), changed(one, entry.changes)
@@ -38,6 +39,7 @@ def explained(policy: Policy, minion: Minion, now: float, revision: str = "") ->
         said = {key for key, value in _leaves(one).items() if value != before[key]} | entry.changes.keys()
         sources |= dict.fromkeys(said & sources.keys(), source)
         windows += [(window, source) for window in entry.changes.get("windows", ())]
+        ignored += [(rule, source) for rule in entry.changes.get("ignore_differences", ())]
     state = look(one.windows, now)
     return PolicyView(
         minion=minion.id,
@@ -55,6 +57,14 @@ def explained(policy: Policy, minion: Minion, now: float, revision: str = "") ->
                 open=is_active(window, now),
             )
             for window, source in windows
+        ),
+        ignored=tuple(
+            PolicyIgnored(
+                **{**rule.rule().as_plain(), "reason": rule.reason},
+                expired=rule.rule().expired(now),
+                source=source,
+            )
+            for rule, source in ignored
         ),
         open=state.open and not one.suspend,
         manual=(state.open or state.manual) and not one.suspend,

@@ -8,14 +8,16 @@ entries of `policies`, which change that for those that their targets mean (`Pol
 
 from __future__ import annotations
 
+import datetime
 import math
 import re
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple, TypeAlias
 
 import msgspec
 
 from highstate.compile_options import MissingSource
+from highstate.run.ignoring import IgnoreRule
 from highstate.targeting.match import match_minion
 from highstate.targeting.targeted_beacons import TargetedBeacons
 from highstate.types import Minion
@@ -26,6 +28,7 @@ from reactors.rules.reactor_map import ReactorMap
 from reactors.schedule import BadSchedule, parse_schedule
 
 _FEW = msgspec.Meta(max_length=100)
+_Glob: TypeAlias = Annotated[str, msgspec.Meta(min_length=1, max_length=255)]
 
 
 class DriftPolicy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -53,6 +56,30 @@ class DriftPolicy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
             schedule = {"interval": self.interval, "splay": self.splay}
         parse_schedule(schedule)
         return {**schedule, "watch": True} if self.watch else schedule
+
+
+class IgnoredDifference(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """An entry of `ignore_differences`: what may differ, and for how long."""
+
+    state: _Glob = "*"
+    """State function, a glob."""
+    id: _Glob = "*"
+    """ID or name of the state, a glob."""
+    field: _Glob = "*"
+    """Attribute of `changes`, a glob."""
+    expires: datetime.date | None = None
+    """Last day on which it holds, UTC."""
+    reason: Annotated[str, msgspec.Meta(max_length=500)] = ""
+
+    def rule(self) -> IgnoreRule:
+        """As minions have it."""
+        day = self.expires.isoformat() if self.expires else ""
+        return IgnoreRule(state=self.state, id=self.id, field=self.field, expires=day, reason=self.reason)
+
+    def text(self) -> str:
+        """It in a few words."""
+        said = [f"{name} {value!r}" for name in ("state", "id", "field") if (value := getattr(self, name)) != "*"]
+        return ", ".join(said) + (f", until {self.expires.isoformat()}" if self.expires else "")
 
 
 class EventPolicy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -164,6 +191,13 @@ class MinionPolicy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     windows: Annotated[tuple[Window, ...], _FEW] = ()
     suspend: bool = False
     """Whether nothing is applied, as if each minion were paused."""
+    ignore_differences: Annotated[tuple[IgnoredDifference, ...], _FEW] = ()
+    """What is no drift, and is not put right."""
+
+    def drift_document(self) -> dict[str, Any]:
+        """What the desired document says about drift; BadSchedule when its schedule cannot be followed."""
+        rules = [each.rule().as_plain() for each in self.ignore_differences]
+        return {**self.drift.schedule(), **({"ignore": rules} if rules else {})}
 
 
 class TargetedPolicy(NamedTuple):
@@ -175,7 +209,7 @@ class TargetedPolicy(NamedTuple):
     expression: str
     """The same with nodegroups written out."""
     changes: Mapping[str, Any]
-    """Key (`apply`, `drift.mode`) -> value. `windows` are added to those that hold already."""
+    """Key (`apply`, `drift.mode`) -> value. `windows` and `ignore_differences` are added to those that hold already."""
     line: int
     """Where it is in saltern.yaml."""
 
@@ -216,7 +250,8 @@ class Policy(MinionPolicy, frozen=True, kw_only=True, forbid_unknown_fields=True
 def changed(policy: MinionPolicy, changes: Mapping[str, Any]) -> MinionPolicy:
     """A policy with the changes of an entry.
 
-    An interval of drift checks takes the place of an earlier cron expression; windows are added, and nothing takes a
+    An interval of drift checks takes the place of an earlier cron expression; windows and ignored differences are
+    added, and nothing takes a
     suspension back: what forbids something is not lifted by an entry that says nothing of it.
     """
     drift = {key.removeprefix("drift."): value for key, value in changes.items() if key.startswith("drift.")}
@@ -231,4 +266,5 @@ def changed(policy: MinionPolicy, changes: Mapping[str, Any]) -> MinionPolicy:
         retry=msgspec.structs.replace(policy.retry, **retry),
         windows=(*policy.windows, *changes.get("windows", ())),
         suspend=policy.suspend or changes.get("suspend", False),
+        ignore_differences=(*policy.ignore_differences, *changes.get("ignore_differences", ())),
     )

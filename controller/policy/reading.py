@@ -14,6 +14,7 @@ import msgspec
 import yaml
 
 from controller.policy.entries import read_entries
+from controller.policy.ignored import check_ignored
 from controller.policy.policy import DriftPolicy, EventPolicy, Policy, PreviewPolicy, RetryPolicy
 from controller.policy.seconds import with_seconds
 from controller.policy.tree_beacons import read_tree_beacons
@@ -71,6 +72,7 @@ def read_policy(files: Files, nodegroups: Mapping[str, Any] | None = None) -> Po
         policy.drift.schedule()
         for window in policy.windows:
             check_window(window)
+        check_ignored(policy.ignore_differences)
         policy.previews.canaries_of(1)
         if "policies" in given:
             faults: list[Fault] = []
@@ -125,16 +127,20 @@ def _refuse(text: str, faults: list[Fault]) -> None:
 def _path_of(message: str) -> tuple[str, ...]:
     """The keys that lead to what an error is about: those that msgspec names, then one that it does not know."""
     where = re.search(r"at `\$\.?([^`]*)`", message)
-    keys = [key for key in (where[1] if where else "").split(".") if key]
+    keys = [key for key in re.split(r"[.\[\]]", where[1] if where else "") if key]
     unknown = re.search(r"unknown field `([^`]*)`", message)
-    scheduled = re.match(r"(drift|previews|retry|windows)\.(\w+):", message)
-    return (*keys, *(unknown.groups() if unknown else ()), *(scheduled.groups() if scheduled else ()))
+    scheduled = re.match(r"(drift|previews|retry|windows|ignore_differences)[.:](\w*)", message)
+    return (*keys, *(unknown.groups() if unknown else ()), *(filter(None, scheduled.groups()) if scheduled else ()))
 
 
 def _line_of(text: str, path: tuple[str, ...]) -> int:
     """The line on which a key stands; 0 when there is no such key."""
     node, line = yaml.compose(text, Loader=yaml.SafeLoader), 0
     for key in path:
+        if isinstance(node, yaml.SequenceNode) and key.isdigit() and int(key) < len(node.value):
+            node = node.value[int(key)]
+            line = node.start_mark.line + 1
+            continue
         pairs = node.value if isinstance(node, yaml.MappingNode) else ()
         found = next((pair for pair in pairs if pair[0].value == key), None)
         if found is None:

@@ -313,6 +313,7 @@ class Previews:
             paused={row.minion.id for row in rows if row.minion.paused},
             connected={minion for minion in found.tests if here.session(minion) is not None},
             policies=(policies[0].policy or live, head),
+            now=now,
             whole=found.whole,
             released=found.released,
             second_runs=found.second_runs,

@@ -7,7 +7,8 @@ from typing import Any
 
 from msgspec import structs
 
-from controller.policy.policy import Policy, TargetedPolicy, Window
+from controller.policy.ignored import expired
+from controller.policy.policy import IgnoredDifference, Policy, TargetedPolicy, Window
 from controller.policy.windows import window_text, windows_text
 from controller.schema.reports import ApplyTiming
 from highstate.types import Minion
@@ -23,6 +24,7 @@ def apply_timing(
     paused: Collection[str],
     connected: Collection[str],
     policies: tuple[Policy, Policy],
+    now: float,
     whole: Mapping[str, str],
     released: Collection[str],
     second_runs: Collection[str],
@@ -35,11 +37,12 @@ def apply_timing(
         paused: minions that are paused.
         connected: minions that are connected.
         policies: of the base and of the head.
+        now: seconds since the epoch.
         whole: minion -> why its whole highstate is run.
         released: minions on which something waits for a person, and does no more.
         second_runs: minions that are compiled again after the run, as it changes what the compile reads.
     """
-    found = _of_policy(*policies)
+    found = _of_policy(*policies, now)
     found += [_timing("manual", text, minions) for text, minions in waiting.items()]
     texts: dict[str, list[str]] = {}
     for minion, why in whole.items():
@@ -96,9 +99,11 @@ def alters_grains(key: str) -> bool:
     return key.partition("_|-")[0] == _ALTER_GRAINS
 
 
-def _of_policy(before: Policy, after: Policy) -> list[ApplyTiming]:
+def _of_policy(before: Policy, after: Policy, now: float) -> list[ApplyTiming]:
     changes = policy_changes(before, after)
-    return [ApplyTiming(kind="policy", text=f"saltern.yaml changes: {', '.join(changes)}")] if changes else []
+    texts = [f"saltern.yaml changes: {', '.join(changes)}"] if changes else []
+    texts += [f"saltern.yaml: {problem.message}" for problem in expired(after, now)]
+    return [ApplyTiming(kind="policy", text=text) for text in texts]
 
 
 def _leaves(path: str, value: Any) -> dict[str, Any]:
@@ -118,6 +123,8 @@ def _leaves(path: str, value: Any) -> dict[str, Any]:
 def _shown(value: Any) -> str:
     if isinstance(value, tuple) and value and isinstance(value[0], Window):
         return windows_text(value)
+    if isinstance(value, tuple) and value and isinstance(value[0], IgnoredDifference):
+        return " and ".join(each.text() for each in value)
     return (
         ", ".join(map(str, value)) or "none"
         if isinstance(value, Sequence) and not isinstance(value, str)

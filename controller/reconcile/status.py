@@ -92,6 +92,7 @@ class Status:
                 health=health_of(view).value,
                 connected=view.connected,
                 drifted=view.drift.chunks if view.drift else 0,
+                ignored=row.last_drift.classes.get("ignored", 0) if row.last_drift else 0,
                 missing_sources=sum(map(is_missing_source_warning, row.desired.warnings)) if row.desired else 0,
                 applied_at=row.applied.at if row.applied else None,
                 # What a push does not touch has it as soon as it is compiled, as in `saltern status`.
@@ -123,6 +124,7 @@ class Status:
             paused=row.minion.paused,
             held=_held(row.hold),
             drifted=view.drift.chunks if view.drift else 0,
+            ignored=row.last_drift.classes.get("ignored", 0) if row.last_drift else 0,
             message=f"running: {running[0]}"
             if running
             else _lagging(self.reconciler.unfetched(row) if view.lags else ())
@@ -156,7 +158,7 @@ class Status:
         changes = plan(old, new) if new else None
         redaction = self.redactor.of(row.minion.id)
         contents = sources.between(old, new) if sources and new else unknown_content
-        drift, found_at = self._drift(row) if drifted else ((), None)
+        drift, ignored, found_at = self._drift(row, drifted=drifted)
         return MinionDiff(
             minion=row.minion.id,
             base=row.applied_label,
@@ -167,6 +169,7 @@ class Status:
             if old and new and changes and _rendered_anew(changes, contents)
             else "",
             drift=drift,
+            ignored=ignored,
             drift_at=found_at,
             heal=healed_by(row.minion.id, self.reconciler.policy_of(row)) if drift else "",
             errors=_texts(row.desired.errors) if row.desired else (),
@@ -208,16 +211,24 @@ class Status:
         applied = self.documents.desired(row.applied.digest) if row.applied else None
         return applied, self.documents.desired(row.desired.digest)
 
-    def _drift(self, row: StatusRow) -> tuple[tuple[DriftView, ...], float | None]:
+    def _drift(
+        self, row: StatusRow, *, drifted: bool
+    ) -> tuple[tuple[DriftView, ...], tuple[DriftView, ...], float | None]:
+        """What drifted, what is ignored of what differs, and when that was found."""
         run = row.last_drift
-        result = self.store.runs.result(run.run_id) if run else None
+        if run is None or not (drifted or run.classes):
+            return (), (), None
+        result = self.store.runs.result(run.run_id)
         states = (result or {}).get("states") or {}
         found = tuple(
             DriftView(key=key, comment=str(entry.get("comment", "")), changes=entry.get("changes"))
             for key, entry in states.items()
-            if entry.get("result") is not True
+            if drifted and entry.get("result") is not True
         )
-        return found, run.finished if run else None
+        ignored = tuple(
+            DriftView(key=key, ignored=entry["ignored"]) for key, entry in states.items() if entry.get("ignored")
+        )
+        return found, ignored, run.finished
 
     def history(self, minion: str | None, limit: int) -> list[HistoryEntry]:
         """Runs, newest first. ServiceError for a minion that is not known and has none."""

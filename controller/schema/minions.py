@@ -44,6 +44,8 @@ class MinionStatus(ApiStruct, frozen=True, kw_only=True):
     """The pull request that it has in place of what is live."""
     drifted: int = 0
     """States that the last drift check found changed."""
+    ignored: int = 0
+    """States of which the last drift check found something changed that policy ignores."""
     message: str = ""
     """One line: the error, the pending changes or the drift."""
     errors: tuple[str, ...] = ()

@@ -33,6 +33,8 @@ class DriftView(ApiStruct, frozen=True, kw_only=True):
     key: str
     comment: str = ""
     changes: Any = None
+    ignored: Any = None
+    """What differs and is no drift by policy: attribute -> `change`, `reason`, `expires`."""
 
 
 class MinionDiff(ApiStruct, frozen=True, kw_only=True):
@@ -49,6 +51,8 @@ class MinionDiff(ApiStruct, frozen=True, kw_only=True):
     pillar: str = ""
     """What differs in the pillar, by the path of keys, where it makes templates give another text."""
     drift: tuple[DriftView, ...] = ()
+    ignored: tuple[DriftView, ...] = ()
+    """States of which something differs that policy ignores."""
     drift_at: float | None = None
     heal: str = ""
     """What takes the drift back, for people; empty without drift."""

@@ -30,6 +30,21 @@ class PolicyWindow(ApiStruct, frozen=True, kw_only=True):
     """Whether it is between its beginning and its end."""
 
 
+class PolicyIgnored(ApiStruct, frozen=True, kw_only=True):
+    """Differences that are no drift on the minion."""
+
+    state: str
+    id: str
+    field: str
+    """Globs."""
+    expires: str = ""
+    """Last day, `2026-12-31`."""
+    expired: bool = False
+    """Whether that is over: it holds no longer."""
+    reason: str = ""
+    source: str
+
+
 class PolicyView(ApiStruct, frozen=True, kw_only=True):
     """The policy of one minion."""
 
@@ -40,6 +55,7 @@ class PolicyView(ApiStruct, frozen=True, kw_only=True):
     """Of `policies`, which mean the minion, in order."""
     keys: tuple[PolicyKey, ...] = ()
     windows: tuple[PolicyWindow, ...] = ()
+    ignored: tuple[PolicyIgnored, ...] = ()
     open: bool = True
     """Whether something may be applied now by itself."""
     manual: bool = True

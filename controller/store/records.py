@@ -188,6 +188,8 @@ class RunRecord:
     """Returners that its job names (`controller.jobs.job_returners`), until they have what it returned."""
     ending: str = ""
     """What ended it, where it was not its function (`RunResult.ending`)."""
+    classes: Mapping[str, int] = field(default_factory=dict)
+    """Of a drift check: class of what differs -> states."""
 
     @property
     def of_minion(self) -> RunKind:

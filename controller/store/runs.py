@@ -51,6 +51,7 @@ class Runs:
             values["keys"] = None if run.keys is None else msgspec.msgpack.encode(run.keys)
             values["cause"] = values.pop("reason")
             values["returners"] = run.returners or None
+            values["classes"] = None
             connection.execute(_CREATE, values)
         return True
 
@@ -77,6 +78,7 @@ class Runs:
         summary: str = "",
         ending: str = "",
         keys: Sequence[str] | None = None,
+        classes: Mapping[str, int] | None = None,
         result: Any = None,
     ) -> bool:
         """Close a run with its result; True the first time, False (and no change) when it has one or is unknown.
@@ -92,12 +94,14 @@ class Runs:
             summary: one line for people.
             ending: what ended it, as in `RunResult`.
             keys: in the place of those that it was made with, which nobody needs any more: names may hold secrets.
+            classes: of a drift check, `RunRecord.classes`.
             result: anything that msgpack can hold (a `RunResult`), for `result`.
         """
         values: dict[str, Any] = {"outcome": outcome, "finished": finished, "seconds": seconds, "changes": changes}
         values |= {"failed": failed, "summary": summary, "ending": ending}
         values |= {} if started is None else {"started": started}
         values |= {} if keys is None else {"keys": msgspec.msgpack.encode(tuple(keys))}
+        values |= {"classes": msgspec.json.encode(classes).decode()} if classes else {}
         with self.database.write() as connection:
             return _finish(connection, run_id, result, values)
 
@@ -231,5 +235,6 @@ def record(row: Mapping[Any, Any]) -> RunRecord:
     values["reason"] = values.pop("cause")
     values["keys"] = None if row["keys"] is None else msgspec.msgpack.decode(row["keys"], type=tuple[str, ...])
     values["test"] = bool(row["test"])
+    values["classes"] = msgspec.json.decode(row["classes"], type=dict[str, int]) if row["classes"] else {}
     values |= {name: values[name] or "" for name in ("user", "fun", "args", "job", "returners", "ending")}
     return RunRecord(**values)

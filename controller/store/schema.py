@@ -22,7 +22,7 @@ from sqlalchemy import (
     text,
 )
 
-HEAD = "0014"
+HEAD = "0015"
 """The newest migration."""
 
 metadata = MetaData(
@@ -156,6 +156,7 @@ runs = Table(
     Column("job", String(255)),
     Column("returners", Text),
     Column("ending", String(16)),
+    Column("classes", Text),
     Index("ix_runs_job", "job"),
     Index("ix_runs_minion_seq", "minion", "seq"),
     Index("ix_runs_minion_kind_seq", "minion", "kind", "seq"),

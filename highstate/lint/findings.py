@@ -40,6 +40,7 @@ RULES: Mapping[str, Rule] = {
     "missing-sls": Rule(severity=_E, summary="an SLS that is named and not there"),
     "missing-file": Rule(severity=_E, summary="a salt:// file that is named and not there, or cannot be rendered"),
     "policy": Rule(severity=_E, summary="a saltern.yaml that cannot be used"),
+    "expired": Rule(severity=_W, summary="an entry of ignore_differences in saltern.yaml that holds no longer"),
     "missing-source": Rule(severity=_W, summary="a source that is not there, where policy has its state alone fail"),
     "dangling-requisite": Rule(severity=_E, summary="a requisite on something that is declared nowhere"),
     "cycle": Rule(severity=_E, summary="requisites that need each other"),

@@ -20,6 +20,9 @@ from wire.messages import Run
 
 log = logging.getLogger(__name__)
 
+NO_SCHEDULE = frozenset(("watch", "ignore"))
+"""What else a document says about drift."""
+
 
 class DriftTimer:
     """The drift schedule of the desired document. Times are seconds since the epoch."""
@@ -39,7 +42,7 @@ class DriftTimer:
             return
         self._given = given
         try:
-            self._schedule = parse_schedule({key: value for key, value in given.items() if key != "watch"})
+            self._schedule = parse_schedule({key: value for key, value in given.items() if key not in NO_SCHEDULE})
             self.problems = ()
         except BadSchedule as error:
             self._schedule = None

@@ -9,6 +9,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Protocol, cast
 
 from highstate.run.ports import Prepared
@@ -18,8 +19,9 @@ from minion.engine import slots
 from minion.engine.chunk_arguments import GLOBAL, arguments_of
 from minion.engine.conditions import ConditionUnknown, checked, condition
 from minion.engine.foretold import brings_anything, doubtful, foretell, may_have_packages
+from minion.engine.ignored import Ignoring, PlannedState, shown
 from minion.engine.registry import Function, UnknownState, find, mod_watch
-from minion.engine.results import exception_text, failed_result, not_convergent, perform, show, system_text
+from minion.engine.results import exception_text, failed_result, not_convergent, perform, system_text
 from minion.machine.failure import ContentUnknown, StateFailed
 from minion.machine.functions import ConditionFunctions, KnownFunctions
 from minion.machine.plan import Change, Machine, Plan, Reader
@@ -103,6 +105,7 @@ class StateEngine:
         reload: Callable[[str], None] | None = None,
         drift: bool = False,
         planned: PlannedMachine | None = None,
+        ignoring: Ignoring | None = None,
     ) -> None:
         """Run on `machine`.
 
@@ -114,6 +117,7 @@ class StateEngine:
             reload: called with `modules`, `grains` or `pillar` after a chunk that asks for it.
             drift: whether drift is looked for; a state that acts each time is none.
             planned: the machine that `functions` look at under test=True; None: they look at the real one.
+            ignoring: differences that are neither told nor put right.
         """
         self._user_states = user_states
         self._reload = reload
@@ -132,6 +136,7 @@ class StateEngine:
         self._functions = functions
         self._test = test
         self._drift = drift
+        self._ignoring = ignoring
         self._instead: Instead = lambda chunk, arguments, watched, predicted: predicted
 
     def checking(self, instead: Instead) -> StateEngine:
@@ -328,11 +333,22 @@ class StateEngine:
         given = {key: value for key, value in arguments.items() if key not in GLOBAL and not key.startswith("__")}
         if watched:
             given["sfun"] = chunk.fun
+
+        def predict() -> StateResult:
+            said = states.call(chunk, fun, given, test=True)
+            if self._ignoring is None or watched or said.result is not None:
+                return said
+            return self._ignoring.predicted(chunk, said, said.changes)
+
+        if self._ignoring is not None and not watched and self._ignoring.concerns(chunk):
+            said = predict()
+            if said.result is True and said.ignored:
+                return Prepared(chunk=chunk, predicted=said)
         return Prepared(
             chunk=chunk,
             predicted=StateResult(name=chunk.name, result=None, comment=f"{chunk.state}.{fun} would be called"),
             work=_UserWork(fun=fun, arguments=given),
-            predict=lambda: self._noted(chunk, states.call(chunk, fun, given, test=True)),
+            predict=lambda: self._noted(chunk, predict()),
         )
 
     def _planned(
@@ -361,9 +377,11 @@ class StateEngine:
                 foretell(self._foreseen, chunk, plan, own)
             result = StateResult(name=chunk.name, result=True, comment=_EACH_TIME, warnings=warnings)
             return Prepared(chunk=chunk, predicted=result)
-        changes: dict[str, Value] = {}
-        for change in plan.changes:
-            show(change, changes)
+        differs, followed = shown(plan.changes), PlannedState(plan=plan, arguments=own)
+        if self._ignoring is not None and not watched and self._ignoring.concerns(chunk):
+            followed = self._without_ignored(self._ignoring, chunk, function, followed)
+            plan, own = followed.plan, dict(followed.arguments)
+        changes = shown(plan.changes)
         result = StateResult(
             name=chunk.name,
             result=plan.test_result,
@@ -372,7 +390,8 @@ class StateEngine:
             warnings=warnings,
             skip_req=plan.skip_req,
         )
-        instead = self._instead(chunk, arguments, watched, result)
+        instead = self._said_of(chunk, result, differs, followed, watched=watched)
+        instead = self._instead(chunk, arguments, watched, instead) if instead.result is not True else instead
         if instead is not result and instead.result is True:
             return Prepared(chunk=chunk, predicted=instead)
         result = instead
@@ -387,6 +406,22 @@ class StateEngine:
             plan = replace(plan, converges=False)
         work = None if self._test else _Work(plan=plan, function=function, arguments=own, warnings=warnings)
         return Prepared(chunk=chunk, predicted=result, work=work)
+
+    def _without_ignored(
+        self, ignoring: Ignoring, chunk: Chunk, function: Function, first: PlannedState
+    ) -> PlannedState:
+        """The plan that leaves what is ignored as it is."""
+        there = chunk.state != "file" or self._looked_at.stat(chunk.name) is not None
+        again = partial(function.call, self._reader, chunk.name)
+        return ignoring.replanned(chunk, first, lambda own: again(**own), function.spec.parameters, there=there)
+
+    def _said_of(
+        self, chunk: Chunk, result: StateResult, differs: Mapping[str, Value], followed: PlannedState, *, watched: bool
+    ) -> StateResult:
+        """The prediction without what is ignored."""
+        if self._ignoring is None or watched or followed.made_anew:
+            return result
+        return self._ignoring.predicted(chunk, result, differs, () if self._test else followed.inseparable)
 
     def _foretold(
         self, planned: PlannedMachine, chunk: Chunk, work: _Work, changes: Mapping[str, Value]

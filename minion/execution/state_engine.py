@@ -6,11 +6,13 @@ Called by the execution functions of `state`, by `__states__` of the tree's modu
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Protocol, TypeVar
 
 from extmods.states import CallableStates
+from highstate.run.ignoring import IgnoreRule
 from minion.engine.engine import StateEngine
+from minion.engine.ignored import Ignoring
 from minion.execution.loader import FunctionContext, Modules
 from minion.machine.machine import LocalMachine
 from minion.machine.planned.machine import PlannedMachine
@@ -27,8 +29,23 @@ class EngineContext(FunctionContext, Protocol):
         """Look again at `grains`, `pillar` or `modules`."""
 
 
-def engine_of(context: EngineContext, machine: LocalMachine, *, test: bool, drift: bool = False) -> StateEngine:
-    """The engine of a run; from now on the context is one under test=True, or not. `drift`: it looks for drift."""
+def engine_of(
+    context: EngineContext,
+    machine: LocalMachine,
+    *,
+    test: bool,
+    drift: bool = False,
+    ignored: Sequence[IgnoreRule] = (),
+) -> StateEngine:
+    """The engine of a run; from now on the context is one under test=True, or not.
+
+    Args:
+        context: of the run.
+        machine: that it runs on.
+        test: whether nothing may be changed.
+        drift: whether it looks for drift.
+        ignored: differences that are neither told nor put right.
+    """
     context.testing = test
     user_states = CallableStates(context.user_modules)
     planned = PlannedMachine(machine) if test else None
@@ -41,6 +58,7 @@ def engine_of(context: EngineContext, machine: LocalMachine, *, test: bool, drif
         reload=context.reload,
         drift=drift,
         planned=planned,
+        ignoring=Ignoring(rules=tuple(ignored)) if ignored else None,
     )
 
 

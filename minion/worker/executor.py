@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from highstate.desired import Desired
+from highstate.run.ignoring import IgnoreRule, rules_of
 from highstate.run.ports import Executor, RunHooks
 from highstate.run.report import as_running, not_run, outcome
 from highstate.run.runner import run
@@ -39,7 +40,19 @@ from minion.worker.request import ControllerClient, WorkerRequest
 from minion.worker.run_hooks import run_hooks
 from minion.worker.sent_events import AttributedStates, SentEvents
 from minion.worker.termination import Stop
-from wire.messages import Call, FactAnswer, GetMine, MineFound, Preview, PublishCall, Published, Refused, Run, RunResult
+from wire.messages import (
+    Call,
+    FactAnswer,
+    GetMine,
+    MineFound,
+    Preview,
+    PublishCall,
+    Published,
+    Refused,
+    Run,
+    RunKind,
+    RunResult,
+)
 
 STOPPED = "the run was ended by SIGTERM"
 """Why states were not run."""
@@ -66,7 +79,8 @@ def run_chunks(
         engine = _preview_engine(job, context, desired)
     else:
         sync_for(context, desired.chunks.values())
-        engine = engine_of(context, context.machine, test=test, drift=kind_of(request) == "drift")
+        rules = _ignored(kind_of(request), desired)
+        engine = engine_of(context, context.machine, test=test, drift=kind_of(request) == "drift", ignored=rules)
     hooks = run_hooks(
         job.settings.options.state,
         TriggerFile(job.settings.cachedir, whole=desired.chunks.keys()),
@@ -126,7 +140,12 @@ def _found_after(job: WorkerRequest, desired: Desired, checking: Executor, hooks
 
 def _drift_engine(job: WorkerRequest, controller: ControllerClient, events: SentEvents, live: Desired) -> StateEngine:
     context = _context(job, lambda: live, controller, events=events, aside=job.folder.blobs)
-    return engine_of(context, context.machine, test=True, drift=True)
+    return engine_of(context, context.machine, test=True, drift=True, ignored=_ignored("drift", live))
+
+
+def _ignored(kind: RunKind, desired: Desired) -> tuple[IgnoreRule, ...]:
+    """What a run neither tells nor puts right; what people or a push ask for is done whole."""
+    return rules_of(desired.drift.get("ignore"), time.time()) if kind in ("drift", "remediate") else ()
 
 
 def _live(job: WorkerRequest) -> Desired:

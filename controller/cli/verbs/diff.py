@@ -64,6 +64,12 @@ def _show(diff: MinionDiff) -> None:
             click.echo(line)
     if diff.heal:
         click.echo(f"  {output.printable(diff.heal)}")
+    if diff.ignored:
+        click.echo("  ignored, as saltern.yaml says:")
+    for one in diff.ignored:
+        click.echo(f"    {output.printable(state_title(one.key))}")
+        for line in output.nested(one.ignored, 8):
+            click.echo(line)
 
 
 def markdown(diffs: Sequence[MinionDiff]) -> str:
@@ -80,6 +86,9 @@ def markdown(diffs: Sequence[MinionDiff]) -> str:
         if diff.drift:
             drifted = [line for one in diff.drift for line in (state_title(one.key), *_drift_lines(one, 4))]
             lines += [f"Drifted, {_code(diff.heal)}:" if diff.heal else "Drifted:", "", *_fenced("\n".join(drifted))]
+        if diff.ignored:
+            shown = [line for one in diff.ignored for line in (state_title(one.key), *output.nested(one.ignored, 4))]
+            lines += ["Ignored, as saltern.yaml says:", "", *_fenced("\n".join(shown))]
     return "\n".join(lines).rstrip() or "Nothing is pending, nothing drifted."
 
 
@@ -97,7 +106,7 @@ def _drift_lines(drift: DriftView, indent: int) -> list[str]:
 
 
 def _tells(diff: MinionDiff) -> bool:
-    return bool(diff.text or diff.drift or diff.errors or diff.warnings)
+    return bool(diff.text or diff.drift or diff.ignored or diff.errors or diff.warnings)
 
 
 def coloured_plan(text: str) -> str:

@@ -57,6 +57,9 @@ def _show(view: StatusView, out: str, verbose: bool) -> None:
             click.echo(f"\n{minion.minion}: warning:\n{output.printable(warning)}")
         for problem in minion.problems:
             click.echo(f"\n{minion.minion}: configuration:\n{output.printable(problem)}")
+        if minion.ignored:
+            states = output.counted(minion.ignored, "state")
+            click.echo(f"\n{minion.minion}: ignored: what differs in {states} (saltern diff {minion.minion})")
         if minion.volatile:
             asked = ", ".join(map(output.printable, minion.volatile))
             click.echo(f"\n{minion.minion}: asked of the machine, {output.ago(minion.asked_at)}: {asked}")

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from controller.policy.explain import explained
+from controller.policy.ignored import expired
 from controller.policy.policy import DriftPolicy, MinionPolicy, Policy, RetryPolicy, Window, changed
 from controller.policy.reading import PolicyInvalid, read_policy
 from controller.policy.schema import json_schema
@@ -172,3 +173,62 @@ def test_the_schema_takes_what_is_read_and_refuses_what_is_not():
     assert set(schema["properties"]) == set(Policy.__struct_fields__)
     json.dumps(schema)
     assert msgspec.json.decode(msgspec.json.encode(schema)) == schema
+
+
+IGNORING = """
+ignore_differences:
+- {state: file.managed, id: /etc/app.conf, field: mode, expires: 2026-12-31, reason: until the audit}
+policies:
+- name: databases
+  target: db*
+  ignore_differences:
+  - {state: pkg.*, field: version, expires: 2026-01-31}
+"""
+IN_MARCH = 1772366400.0
+
+
+def test_ignored_differences_add_up_and_go_to_minions_with_their_documents():
+    policy = read(IGNORING)
+    assert policy.of(Minion(id="web1")).drift_document()["ignore"] == [
+        {
+            "state": "file.managed",
+            "id": "/etc/app.conf",
+            "field": "mode",
+            "expires": "2026-12-31",
+            "reason": "until the audit",
+        }
+    ]
+    assert len(policy.of(Minion(id="db1")).drift_document()["ignore"]) == 2
+    assert "ignore" not in MinionPolicy().drift_document()
+
+
+def test_an_expired_one_is_told():
+    policy = read(IGNORING)
+    (problem,) = expired(policy, IN_MARCH)
+    assert (problem.pos.line, problem.message) == (
+        5,
+        "ignore_differences state 'pkg.*', field 'version', until 2026-01-31 has expired: what differs is drift again",
+    )
+    view = explained(policy, Minion(id="db1"), IN_MARCH)
+    assert [(each.field, each.expired, each.source) for each in view.ignored] == [
+        ("mode", False, "saltern.yaml"),
+        ("version", True, "databases (saltern.yaml:5)"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("entry", "message"),
+    [
+        ("{reason: all}", "an entry names a state, an id or a field"),
+        ("{field: mode, expires: soon}", "Invalid RFC3339|Invalid date|expires"),
+        ("{feild: mode}", "feild"),
+    ],
+)
+def test_a_rule_that_cannot_be_used_is_refused(entry, message):
+    for text in (
+        f"ignore_differences: [{entry}]",
+        f"policies: [{{name: a, target: b, ignore_differences: [{entry}]}}]",
+    ):
+        with pytest.raises(PolicyInvalid, match=message) as caught:
+            read(text)
+        assert caught.value.problem.pos.line == 1

@@ -16,7 +16,7 @@ from controller.cli.compile_inputs import mapping_of
 from controller.cli.config_folder import require_configuration
 from controller.cli.configuration import settings_of
 from controller.cli.failure import FAILED, OK, Failure
-from controller.schema.policies import PolicyView, PolicyWindow
+from controller.schema.policies import PolicyIgnored, PolicyView, PolicyWindow
 
 if TYPE_CHECKING:
     from controller.policy.policy import Policy
@@ -40,10 +40,15 @@ def policy_command() -> None:
 @_nodegroups
 def check_command(tree: Path, config: Path | None) -> int:
     """Check saltern.yaml of the folder TREE, the current one by default. The exit code is 1 when it cannot be used."""
+    from controller.policy.ignored import expired
+
     policy, now = _policy(tree, config), time.time()
-    rows = [("(all)", "*", _said(policy.windows, now))]
+    everywhere = {"windows": policy.windows, "ignore_differences": policy.ignore_differences}
+    rows = [("(all)", "*", _changes(everywhere, now))]
     rows += [(entry.name, entry.target, _changes(entry.changes, now)) for entry in policy.policies]
     output.table(("policy", "target", "says"), rows)
+    for problem in expired(policy, now):
+        output.remark(f"warning: {problem}")
     return OK
 
 
@@ -118,6 +123,8 @@ def _told(view: PolicyView) -> Iterator[str]:
             yield f"  {each.key:{width}}  {_shown(each.value)}  ({each.source})"
     for window in view.windows:
         yield f"  {_window(window)}  ({window.source})"
+    for rule in view.ignored:
+        yield f"  {_ignored(rule)}  ({rule.source})"
     if all(each.source == "default" for each in view.keys):
         yield "  all keys have their default"
 
@@ -129,12 +136,20 @@ def _window(window: PolicyWindow) -> str:
     return f"{window.kind} {window.schedule!r} for {output.span(window.duration)} ({zone}): {state}"
 
 
+def _ignored(rule: PolicyIgnored) -> str:
+    said = ", ".join(f"{name} {value!r}" for name in ("state", "id", "field") if (value := getattr(rule, name)) != "*")
+    until = f" until {rule.expires}" if rule.expires else ""
+    over = ", which has expired: it holds no longer" if rule.expired else ""
+    return f"ignores {said}{until}{over}" + (f": {rule.reason}" if rule.reason else "")
+
+
 def _shown(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _changes(changes: Mapping[str, Any], now: float) -> str:
-    said = [f"{key}: {_shown(value)}" for key, value in changes.items() if key != "windows"]
+    said = [f"{key}: {_shown(value)}" for key, value in changes.items() if key not in ("windows", "ignore_differences")]
+    said += [f"ignores {rule.text()}" for rule in changes.get("ignore_differences", ())]
     windows = _said(changes.get("windows", ()), now)
     return "; ".join([*said, *([windows] if windows else [])])
 
