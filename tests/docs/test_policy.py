@@ -37,9 +37,10 @@ def test_every_key_and_default(pages, rows, coded):
     assert set(table) == set(plain)
     for key, row in table.items():
         default = row[2].strip("`").replace("(empty)", "")
-        if key in ("reactor", "rules", "schedule", "beacons", "windows", "policies"):
+        if key in ("reactor", "rules", "schedule", "beacons", "windows", "policies", "ignore_differences"):
             assert (default, Policy().reactor.entries, Policy().rules.rules) == ("", (), ())
             assert (Policy().schedule.jobs, Policy().beacons, Policy().windows, Policy().policies) == ({}, (), (), ())
+            assert Policy().ignore_differences == ()
             continue
         wanted = parse_seconds(default) if row[1] == "time" else VALUES.get(default, default)
         assert plain[key] == wanted, key
