@@ -79,8 +79,7 @@ def run_chunks(
         engine = _preview_engine(job, context, desired)
     else:
         sync_for(context, desired.chunks.values())
-        rules = _ignored(kind_of(request), desired)
-        engine = engine_of(context, context.machine, test=test, drift=kind_of(request) == "drift", ignored=rules)
+        engine = _run_engine(context, kind_of(request), desired, test=test)
     hooks = run_hooks(
         job.settings.options.state,
         TriggerFile(job.settings.cachedir, whole=desired.chunks.keys()),
@@ -141,6 +140,10 @@ def _found_after(job: WorkerRequest, desired: Desired, checking: Executor, hooks
 def _drift_engine(job: WorkerRequest, controller: ControllerClient, events: SentEvents, live: Desired) -> StateEngine:
     context = _context(job, lambda: live, controller, events=events, aside=job.folder.blobs)
     return engine_of(context, context.machine, test=True, drift=True, ignored=_ignored("drift", live))
+
+
+def _run_engine(context: Context, kind: RunKind, desired: Desired, *, test: bool) -> StateEngine:
+    return engine_of(context, context.machine, test=test, drift=kind == "drift", ignored=_ignored(kind, desired))
 
 
 def _ignored(kind: RunKind, desired: Desired) -> tuple[IgnoreRule, ...]:
