@@ -16,12 +16,16 @@ REQUEST_PORT = 4506
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Address:
-    """A controller as a minion knows it; `controller_key` is the controller's public key in Z85."""
+    """A controller as a minion knows it; `controller_key` is the controller's public key in Z85.
+
+    Where `relay_key` is not empty, a relay with this public key listens there, and the controller is behind it.
+    """
 
     host: str
     publish_port: int = PUBLISH_PORT
     request_port: int = REQUEST_PORT
     controller_key: str
+    relay_key: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,7 +33,8 @@ class Bind:
     """Where a controller listens; port 0 takes any free one, which `Server.ports` then tells."""
 
     host: str = "127.0.0.1"
-    publish_port: int = PUBLISH_PORT
+    publish_port: int | None = PUBLISH_PORT
+    """None: it publishes nothing (a relay)."""
     request_port: int = REQUEST_PORT
 
 

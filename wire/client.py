@@ -16,7 +16,7 @@ import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import zmq
 
@@ -25,6 +25,10 @@ from wire.codec import MAX_TO_CONTROLLER, MAX_TO_MINION, decode_to_minion, encod
 from wire.errors import CannotConnect, MalformedMessage
 from wire.keys import KeyPair
 from wire.messages import Heartbeat, HelloAck, ToController, ToMinion
+from wire.sealed.channel_frames import SessionEnded
+
+if TYPE_CHECKING:
+    from wire.sealed.minion_end import MinionEnd
 
 _BATCH = 256
 _EPOCHS_REMEMBERED = 8
@@ -89,12 +93,13 @@ class Connection:
     """A connection to one controller that is made again whenever it ends.
 
     Args:
-        address: of the controller.
+        address: of the controller, or of the relay before it.
         keys: that are shown there.
         timing: see `Timing`.
         queue: messages that wait in each direction.
         context: of several connections of one process, which its owner ends after them; without it there is one for
             this connection alone.
+        longest: bytes of the largest message that the controller reads.
     """
 
     def __init__(
@@ -105,11 +110,13 @@ class Connection:
         timing: Timing | None = None,
         queue: int = 64,
         context: zmq.Context[zmq.Socket[bytes]] | None = None,
+        longest: int = MAX_TO_CONTROLLER,
     ) -> None:
         self._address = address
         self._keys = keys
         self._timing = timing or Timing()
         self._queue = queue
+        self._longest = longest
         self._owns_context = context is None
         self._context: zmq.Context[zmq.Socket[bytes]] = context or zmq.Context()
         self._dealer: zmq.Socket[bytes] | None = None
@@ -122,6 +129,10 @@ class Connection:
         """When to dial if there are no sockets, else when to give up on a dial that says nothing."""
         self._serials: dict[str, int] = {}
         self._pending: list[ToMinion | ConnectionEvent] = []
+        self._sealed: MinionEnd | None = None
+        """The session with the controller, behind a relay."""
+        self._unsent: bytes | None = None
+        """A sealed frame for which the queue had no room: it has to go before all others."""
         self._counts: Counter[str] = Counter()
 
     @property
@@ -154,16 +165,34 @@ class Connection:
         MalformedMessage when the message is larger than a controller reads.
         """
         frame = encode(message)
-        if len(frame) > MAX_TO_CONTROLLER:
-            raise MalformedMessage(f"a message of {len(frame)} bytes, and {MAX_TO_CONTROLLER} is the most that is read")
-        if self._dealer is None or not self._connected:
+        if len(frame) > self._longest:
+            raise MalformedMessage(f"a message of {len(frame)} bytes, and {self._longest} is the most that is read")
+        if not self._connected or not (self._send_sealed(frame) if self._sealed else self._send_frame(frame)):
+            return False
+        self._counts["messages_out"] += 1
+        return True
+
+    def _send_frame(self, frame: bytes) -> bool:
+        if self._dealer is None:
             return False
         try:
             self._dealer.send(frame, zmq.NOBLOCK)
         except zmq.Again:
             return False
-        self._counts["messages_out"] += 1
         return True
+
+    def _send_sealed(self, frame: bytes) -> bool:
+        """Seal and send; what is sealed has its place in the order, and is kept until there is room."""
+        if self._sealed is None or not self._send_unsent():
+            return False
+        self._unsent = self._sealed.seal(frame)
+        self._send_unsent()
+        return True
+
+    def _send_unsent(self) -> bool:
+        if self._unsent is not None and self._send_frame(self._unsent):
+            self._unsent = None
+        return self._unsent is None
 
     def receive(
         self, timeout: float, readers: Sequence[int] = ()
@@ -199,6 +228,7 @@ class Connection:
         if self._dealer is not None:
             self._retry()  # nothing came of it, not even an error: a name that does not resolve, say
             return
+        self._begin_sealed()
         dealer = self._secured(zmq.DEALER, MAX_TO_MINION)
         # A leading zero byte is libzmq's own.
         dealer.set(zmq.ROUTING_ID, b"\x01" + os.urandom(16))
@@ -212,6 +242,14 @@ class Connection:
         self._dealer, self._monitor = dealer, monitor
         self._due = now + self._timing.handshake
         self._connect(dealer, self._address.request_port)
+
+    def _begin_sealed(self) -> None:
+        """Prepare a session with the controller, where a relay is between."""
+        self._sealed = self._unsent = None
+        if self._address.relay_key:
+            from wire.sealed.minion_end import MinionEnd  # brings OpenSSL: 9 MiB that a minion without relay saves
+
+            self._sealed = MinionEnd(self._keys, self._address.controller_key, self._address.relay_key)
 
     def _subscribe(self) -> None:
         """Listens on the publish port, from the moment that the controller has welcomed us there."""
@@ -240,7 +278,7 @@ class Connection:
             zmq.HANDSHAKE_IVL: int(self._timing.handshake * 1000),
             zmq.HEARTBEAT_IVL: int(self._timing.heartbeat * 1000),
             zmq.HEARTBEAT_TIMEOUT: int(self._timing.silence * 1000),
-            zmq.CURVE_SERVERKEY: self._address.controller_key.encode("ascii"),
+            zmq.CURVE_SERVERKEY: (self._address.relay_key or self._address.controller_key).encode("ascii"),
             zmq.CURVE_PUBLICKEY: self._keys.public.encode("ascii"),
             zmq.CURVE_SECRETKEY: self._keys.secret.encode("ascii"),
             zmq.IPV6: int(":" in self._address.host),
@@ -286,10 +324,10 @@ class Connection:
         over = False
         for event, value in self._events():
             if event == zmq.EVENT_HANDSHAKE_SUCCEEDED:
-                self._connected = True
-                self._since = time.monotonic()
-                self._counts["connections"] += 1
-                found.append(Connected())
+                if self._sealed is None:
+                    found.append(self._opened())
+                else:
+                    self._send_frame(self._sealed.opening())
             else:
                 # A handshake of something that speaks otherwise ends without a word.
                 if event & _HANDSHAKE_FAILED or (event == zmq.EVENT_DISCONNECTED and not (self._connected or over)):
@@ -300,12 +338,19 @@ class Connection:
                         )
                     )
                 over = True
-        found.extend(self._messages())
-        if over:
+        messages, ended = self._messages()
+        found.extend(messages)
+        if over or ended:
             self._retry()
             found.extend(self._pending)
             self._pending = []
         return found
+
+    def _opened(self) -> Connected:
+        self._connected = True
+        self._since = time.monotonic()
+        self._counts["connections"] += 1
+        return Connected()
 
     def _events(self) -> list[tuple[int, int]]:
         events: list[tuple[int, int]] = []
@@ -317,16 +362,16 @@ class Connection:
             events.append((event, value))
         return events
 
-    def _messages(self) -> list[ToMinion | ConnectionEvent]:
+    def _messages(self) -> tuple[list[ToMinion | ConnectionEvent], bool]:
+        """What has come, and whether the session behind a relay is over."""
         found: list[ToMinion | ConnectionEvent] = []
+        ended = False
         for frames in _waiting(self._dealer):
-            message = self._read(frames)
-            if message is None or isinstance(message, Heartbeat):
-                self._counts["malformed"] += message is not None
-                continue
-            if isinstance(message, HelloAck):
-                self._subscribe()
-            found.append(message)
+            if self._sealed is None:
+                self._take(self._read(frames), found)
+            elif not self._unseal(self._sealed, frames, found):
+                ended = True
+                break
         for frames in _waiting(self._subscriber):
             message = self._read(frames)
             if isinstance(message, Heartbeat):
@@ -334,17 +379,46 @@ class Connection:
             elif not isinstance(message, NotUnderstood):
                 self._counts["malformed"] += message is not None
         self._counts["messages_in"] += len(found)
-        return found
+        return found, ended
+
+    def _take(self, message: ToMinion | NotUnderstood | None, found: list[ToMinion | ConnectionEvent]) -> None:
+        if message is None or isinstance(message, Heartbeat):
+            self._counts["malformed"] += message is not None
+            return
+        if isinstance(message, HelloAck) and self._sealed is None:
+            self._subscribe()
+        found.append(message)
+
+    def _unseal(self, sealed: MinionEnd, frames: list[zmq.Frame], found: list[ToMinion | ConnectionEvent]) -> bool:
+        """Take a frame of a relay; False when the session is over."""
+        taken = sealed.take(frames[0].buffer if len(frames) == 1 else b"")
+        if isinstance(taken, bytes | bytearray):
+            self._take(self._decode(taken), found)
+        elif isinstance(taken, SessionEnded):
+            if not self._connected:
+                self._counts["handshakes-failed"] += 1
+                found.append(HandshakeFailed(reason=taken.reason))
+            return False
+        elif taken is not None:
+            found.append(self._opened())
+        if self._unsent is None:
+            self._unsent = sealed.taken_frame()
+        self._send_unsent()
+        return True
 
     def _read(self, frames: list[zmq.Frame]) -> ToMinion | NotUnderstood | None:
-        why = f"{len(frames)} frames"
+        if len(frames) == 1:
+            return self._decode(frames[0].buffer)
+        self._counts["malformed"] += 1
+        return None
+
+    def _decode(self, frame: bytes | bytearray | memoryview) -> ToMinion | NotUnderstood | None:
         try:
-            if len(frames) == 1:
-                return decode_to_minion(frames[0].buffer)
+            return decode_to_minion(frame)
         except MalformedMessage as error:
             why = str(error)[:200]
         self._counts["malformed"] += 1
-        head = unknown_head(frames[0].buffer) if len(frames) == 1 else None
+        head = unknown_head(frame)
         return None if head is None else NotUnderstood(name=head.t, run_id=head.run_id, why=why)
 
     def _is_fresh(self, heartbeat: Heartbeat) -> bool:

@@ -36,6 +36,9 @@ from wire.values import COUNTED_FROM, check_value, count_values
 MAX_TO_CONTROLLER = 16 * 1024 * 1024
 """Bytes of the largest message that a controller reads from a minion."""
 
+MAX_FROM_RELAY = MAX_TO_CONTROLLER + 1024
+"""The same of a relay: the largest of a minion, sealed."""
+
 MAX_TO_MINION = 256 * 1024 * 1024
 """Bytes of the largest message that a minion reads from its controller."""
 
@@ -109,7 +112,11 @@ def encode(message: ToController | ToMinion) -> bytes:
 
 
 def decode_to_controller(
-    frame: bytes | memoryview, limits: MinionLimits | None = None, on_refusal: CountRefusal = uncounted
+    frame: bytes | bytearray | memoryview,
+    limits: MinionLimits | None = None,
+    on_refusal: CountRefusal = uncounted,
+    *,
+    most: int = MAX_TO_CONTROLLER,
 ) -> ToController:
     """What a minion sent; MalformedMessage when it is too large, no msgpack, of no known shape or over a limit.
 
@@ -117,7 +124,7 @@ def decode_to_controller(
     are over a limit are read as none. Only then `on_refusal` hears of the limit.
     """
     try:
-        return _decode_within(frame, limits or MinionLimits(), on_refusal)
+        return _decode_within(frame, limits or MinionLimits(), on_refusal, most)
     except OverLimit as error:
         try:
             head: _ResultHead | _EventsHead | _MinionEventsHead = _HEAD.decode(frame)
@@ -131,14 +138,16 @@ def decode_to_controller(
         return RunResult(**structs.asdict(head), outcome="error", error=f"the result was refused: {error}")
 
 
-def _decode_within(frame: bytes | memoryview, limits: MinionLimits, on_refusal: CountRefusal) -> ToController:
+def _decode_within(
+    frame: bytes | bytearray | memoryview, limits: MinionLimits, on_refusal: CountRefusal, longest: int
+) -> ToController:
     """The message, or its events left out; OverLimit when it is over a limit."""
     size, most = len(frame), limits.result_message_bytes
     if most < size <= MAX_TO_CONTROLLER and _is_result(frame):
         raise OverLimit("result-message-bytes", f"a message of {size} bytes, and {most} is the most for a result")
     if size > COUNTED_FROM:
         count_values(frame, limits)
-    message: ToController = _decode(_TO_CONTROLLER, frame, MAX_TO_CONTROLLER)
+    message: ToController = _decode(_TO_CONTROLLER, frame, longest)
     try:
         return _checked(message, limits)
     except OverLimit as error:
@@ -148,7 +157,7 @@ def _decode_within(frame: bytes | memoryview, limits: MinionLimits, on_refusal: 
         return structs.replace(message, events=())
 
 
-def _is_result(frame: bytes | memoryview) -> bool:
+def _is_result(frame: bytes | bytearray | memoryview) -> bool:
     """Whether a frame is a result by its tag; nothing else of it is decoded."""
     try:
         return _TAG.decode(frame).t == RunResult.__struct_config__.tag
@@ -156,7 +165,7 @@ def _is_result(frame: bytes | memoryview) -> bool:
         return False
 
 
-def question_number(frame: bytes | memoryview) -> int:
+def question_number(frame: bytes | bytearray | memoryview) -> int:
     """The number of a question that was refused, so that whoever asked need not wait for an answer; 0 for all else."""
     try:
         return _QUESTION_HEAD.decode(frame).request
@@ -198,13 +207,13 @@ def _with(message: _Checked, **values: Any) -> _Checked:
     return structs.replace(message, **changed) if changed else message
 
 
-def decode_to_minion(frame: bytes | memoryview) -> ToMinion:
+def decode_to_minion(frame: bytes | bytearray | memoryview) -> ToMinion:
     """What a controller sent; MalformedMessage as above."""
     message: ToMinion = _decode(_TO_MINION, frame, MAX_TO_MINION)
     return message
 
 
-def unknown_head(frame: bytes | memoryview) -> UnknownHead | None:
+def unknown_head(frame: bytes | bytearray | memoryview) -> UnknownHead | None:
     """The name of a message that `decode_to_minion` does not read, and its run; None when it is none at all."""
     try:
         return _UNKNOWN_HEAD.decode(frame)
@@ -212,7 +221,7 @@ def unknown_head(frame: bytes | memoryview) -> UnknownHead | None:
         return None
 
 
-def _decode(decoder: msgspec.msgpack.Decoder[Any], frame: bytes | memoryview, limit: int) -> Any:
+def _decode(decoder: msgspec.msgpack.Decoder[Any], frame: bytes | bytearray | memoryview, limit: int) -> Any:
     if len(frame) > limit:
         raise MalformedMessage(f"a message of {len(frame)} bytes, and {limit} is the most that is read")
     try:

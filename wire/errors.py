@@ -5,6 +5,7 @@ WireError
 │   └── OverLimit      a message that is over a limit
 ├── PatchMismatch      a patch that does not fit the document it is applied to
 ├── BadKey             a key file or key text that is no CURVE key
+├── SealBroken         a frame or handshake of a sealed session that is not what it should be
 ├── CannotBind         the address that the controller should listen on is not to be had
 └── CannotConnect      what should be the controller's address is none
 """
@@ -47,3 +48,7 @@ class CannotBind(WireError):
 
 class CannotConnect(WireError):
     """The address is none."""
+
+
+class SealBroken(WireError):
+    """A frame of a sealed session that is not the next one of it, or a handshake that fails."""

@@ -117,10 +117,33 @@ class MinionLimits:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RelayLimits:
+    """A relay whose key is accepted, and at the relay what minions send through it. All that comes by a connection of
+    a relay counts for the limits of a minion, too."""
+
+    channels: LimitCount = 20_000
+    """Minions that are connected by one relay."""
+    unproved_channels: LimitCount = 1000
+    """Sessions of one relay that were opened and by which nothing came yet; above that, the oldest is ended."""
+    openings_a_second: LimitCount = 500
+    """Sessions that one relay opens a second, each about 0.4 ms of computing; more are refused, and the minions try
+    again. As many may be opened at once."""
+    unread_bytes: LimitCount = 8 * MIB
+    """Bytes of frames that a relay has not taken yet; more wait at the controller."""
+    stranger_frames: LimitCount = 20
+    """At the relay: frames at once of a minion whose key the controller has not accepted; with more its connection is
+    ended."""
+    stranger_frames_a_second: LimitSeconds = 2.0
+    """Such frames a second, for good."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class WireLimits:
-    """Both borders of the ports, and who hears what is refused there."""
+    """All borders of the ports, and who hears what is refused there."""
 
     stranger: StrangerLimits = field(default_factory=StrangerLimits)
     minion: MinionLimits = field(default_factory=MinionLimits)
+    relay: RelayLimits = field(default_factory=RelayLimits)
     stranger_refused: CountRefusal = uncounted
     minion_refused: CountRefusal = uncounted
+    relay_refused: CountRefusal = uncounted

@@ -38,6 +38,11 @@ MOST_METADATA = 16 * 1024
 MOST_RUN_EVENTS = 500
 """Events that a run may send, and that one message may hold."""
 
+KeyRole: TypeAlias = Literal["minion", "relay"]
+"""What a key is for. A relay carries frames of minions, and may do nothing else."""
+MOST_RELAYED = 256
+"""Frames of minions in one message of a relay or to one."""
+
 RunKind: TypeAlias = Literal["apply", "remediate", "drift", "preview", "call"]
 """apply: a push; remediate: the whole highstate after drift; drift and preview: test=True; call: a function."""
 
@@ -76,6 +81,7 @@ class KeyRequest(_Message, tag="key", frozen=True, kw_only=True):
     """An enrolment token that accepts the key."""
     autosign_grains: AutosignGrains = {}
     """Grains as text, by which the controller may accept the key."""
+    role: KeyRole = "minion"
 
 
 class Hello(_Message, tag="hello", frozen=True, kw_only=True):
@@ -321,6 +327,35 @@ class NewKey(_Message, tag="new-key", frozen=True, kw_only=True):
 
 class Bye(_Message, tag="bye", frozen=True, kw_only=True):
     """The agent stops of its own will."""
+
+
+# --- relay -> controller, and back ----------------------------------------------------------------------------------
+
+
+class RelayedFrame(msgspec.Struct, frozen=True, array_like=True):
+    """A frame of one channel, which is the connection of a minion to a relay. The relay cannot read what is in it."""
+
+    channel: Whole
+    """Numbered by the relay, each with a higher number than those before it on this connection."""
+    kind: Literal["open", "data", "accepted", "end"]
+    """open: the opening of a sealed session, and its answer; data: a sealed piece; accepted, to the relay: the minion's
+    key is accepted, so that more of it is carried; end: the channel is over."""
+    data: bytes = b""
+    """Of `end`: why."""
+
+
+class FromRelay(_Message, tag="from-relay", frozen=True, kw_only=True):
+    """Frames of minions, folded. Only a key of the role `relay` may send it."""
+
+    frames: Annotated[tuple[RelayedFrame, ...], Meta(max_length=MOST_RELAYED)] = ()
+    taken: Whole = 0
+    """Bytes of the frames in `ToRelay` that it has taken on this connection."""
+
+
+class ToRelay(_Message, tag="to-relay", frozen=True, kw_only=True):
+    """Frames for minions behind a relay."""
+
+    frames: tuple[RelayedFrame, ...] = ()
 
 
 # --- controller -> minion -------------------------------------------------------------------------------------------
@@ -579,6 +614,7 @@ ToController: TypeAlias = (
     | PublishCall
     | NewKey
     | Bye
+    | FromRelay
 )
 ToMinion: TypeAlias = (
     KeyState
@@ -603,4 +639,5 @@ ToMinion: TypeAlias = (
     | StatesFound
     | Published
     | Heartbeat
+    | ToRelay
 )

@@ -49,7 +49,7 @@ def most_memory(size: int, limits: MinionLimits) -> int:
     return size + _BYTES_OF_VALUE * min(size, limits.values)
 
 
-def count_values(frame: bytes | memoryview, limits: MinionLimits) -> None:
+def count_values(frame: bytes | bytearray | memoryview, limits: MinionLimits) -> None:
     """OverLimit when a msgpack frame holds more values than a message may; a broken one is left to the decoder."""
     position, values, size = 0, 1, len(frame)
     counted = 0
@@ -62,7 +62,7 @@ def count_values(frame: bytes | memoryview, limits: MinionLimits) -> None:
         values += more - 1
 
 
-def _step(frame: bytes | memoryview, position: int) -> tuple[int, int]:
+def _step(frame: bytes | bytearray | memoryview, position: int) -> tuple[int, int]:
     """Bytes until the next value, and values inside this one."""
     first = frame[position]
     if first < 0x80 or first >= 0xE0:

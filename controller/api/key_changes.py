@@ -23,7 +23,7 @@ from reactors import tags
 from reactors.bus import Bus
 from wire.errors import BadKey
 from wire.keys import check_public_key, valid_minion_id
-from wire.messages import KeyState
+from wire.messages import KeyRole, KeyState
 from wire.server.server import Server
 
 PAGE = 500
@@ -76,8 +76,8 @@ class KeyChanges:
             await asyncio.sleep(0)
         return changed
 
-    def add(self, minion: str, public_key: str, user: str) -> KeyView:
-        """Accept a key before its minion has asked.
+    def add(self, minion: str, public_key: str, user: str, role: KeyRole = "minion") -> KeyView:
+        """Accept a key before its minion, or its relay, has asked.
 
         Raises:
             ServiceError: this is no id or no key; the key is another minion's, or another key is accepted for the id.
@@ -90,9 +90,10 @@ class KeyChanges:
             raise ServiceError("bad-request", str(error)) from error
         try:
             with self.store.transaction():
-                known = self.store.keys.request(public_key, minion, self.clock())
-                if known.id != minion:
-                    raise ServiceError("conflict", f"this key belongs to {known.id!r}; delete it there first")
+                known = self.store.keys.request(public_key, minion, self.clock(), role)
+                if (known.id, known.role) != (minion, role):
+                    text = f"this key belongs to the {known.role} {known.id!r}; delete it there first"
+                    raise ServiceError("conflict", text)
                 record = self.store.keys.set_state(public_key, "accepted", self.clock())
         except KeyConflict as error:
             raise ServiceError("conflict", str(error)) from error
@@ -192,4 +193,5 @@ def _key_view(record: KeyRecord) -> KeyView:
         changed=record.changed,
         conflict=record.conflict,
         public_key=record.public_key,
+        role=record.role,
     )

@@ -18,7 +18,7 @@ from controller.enrolment.tokens import BadEnrolmentToken, EnrolmentDesk
 from controller.jobs.batches import Batches
 from controller.jobs.job_reports import JobReports
 from controller.jobs.jobs import Jobs, progress_view
-from controller.jobs.minion_presence import presence_of
+from controller.jobs.minion_presence import ConnectedMinion, presence_of
 from controller.jobs.targets import Targets
 from controller.messages.key_rotations import KeyRotations
 from controller.observe.causes import steps_of
@@ -152,7 +152,8 @@ class ControllerService:
         """See `ControllerApi`."""
         accepted = self.store.keys.accepted_ids()
         minions = sorted(accepted) if target is None else self.minions.targets.select(target)
-        there = {session.minion: session.problems for session in self.minions.jobs.sessions}
+        sessions = self.minions.jobs.sessions
+        there = {each.minion: ConnectedMinion(each.problems, each.relay) for each in sessions}
         return await asyncio.to_thread(presence_of, self.store, minions, there)
 
     def select(self, target: TargetExpression) -> Sequence[str]:

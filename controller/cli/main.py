@@ -55,11 +55,12 @@ VERBS: dict[str, tuple[str, str]] = {
     "controller": ("controller", "Run the controller."),
     "minion": ("minion", "Run the agent of this machine."),
     "swarm": ("local.swarm", "Simulate minions, for load tests."),
+    "relay": ("relay", "Carry minions to a controller that they do not reach themselves."),
 }
 """Verb -> (module in this package, what it does). The module has a command `VERB_command`."""
 
 
-ON_MINIONS = ("call", "minion", "swarm")
+ON_MINIONS = ("call", "minion", "relay", "swarm")
 """Verbs that work without the controller's libraries (docs/adr/0017)."""
 
 

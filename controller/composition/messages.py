@@ -56,8 +56,10 @@ def compose_wire(shared: Shared) -> WireParts:
     borders = WireLimits(
         stranger=settings.limits.stranger,
         minion=settings.limits.minion,
+        relay=settings.limits.relay,
         stranger_refused=partial(shared.metrics.limit_refused, "stranger"),
         minion_refused=minion_refused,
+        relay_refused=partial(shared.metrics.limit_refused, "relay"),
     )
     server = Server(bind, shared.keypair, shared.keyring, backpressure.put, borders=borders)
     return WireParts(server=server, backpressure=backpressure)

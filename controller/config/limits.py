@@ -19,7 +19,7 @@ from options.convert import Unwanted, convert_value
 from options.document import Fault, Option
 from options.limits import LimitCount, LimitSeconds
 from options.near_names import did_you_mean
-from wire.limits import MinionLimits, StrangerLimits
+from wire.limits import MinionLimits, RelayLimits, StrangerLimits
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -297,6 +297,7 @@ class BorderLimits:
     compile_worker: CompileWorkerLimits = field(default_factory=CompileWorkerLimits)
     stranger: StrangerLimits = field(default_factory=StrangerLimits)
     minion: MinionLimits = field(default_factory=MinionLimits)
+    relay: RelayLimits = field(default_factory=RelayLimits)
     pattern: PatternLimits = field(default_factory=PatternLimits)
     git: GitLimits = field(default_factory=GitLimits)
     runner: RunnerLimits = field(default_factory=RunnerLimits)

@@ -3,36 +3,49 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from controller.schema.minions import MinionPresence
 from controller.store import Store
 
 
+@dataclass(frozen=True, slots=True)
+class ConnectedMinion:
+    """What a connection says of a minion."""
+
+    problems: tuple[str, ...]
+    """Of its configuration."""
+    relay: str
+    """By which it is connected; empty: by none."""
+
+
 def presence_of(
-    store: Store, minions: Sequence[str], connected: Mapping[str, tuple[str, ...]]
+    store: Store, minions: Sequence[str], connected: Mapping[str, ConnectedMinion]
 ) -> Sequence[MinionPresence]:
     """Whether these minions are there.
 
     Args:
         store: has what they said of themselves.
         minions: ids, in the order of the answer.
-        connected: those that are connected -> problems of their configuration.
+        connected: those that are connected, by id.
     """
     records = {record.id: record for record in store.minions.all()}
     found = []
     for minion in minions:
         record = records.get(minion)
         grains = record.grains if record is not None else {}
+        there = connected.get(minion)
         found.append(
             MinionPresence(
                 minion=minion,
-                connected=minion in connected,
+                connected=there is not None,
                 last_seen=record.last_seen if record is not None else None,
                 os=str(grains.get("os") or ""),
                 os_release=str(grains.get("osrelease") or ""),
                 address=_address(grains.get("ipv4")),
-                problems=connected.get(minion, ()),
+                problems=there.problems if there is not None else (),
+                relay=there.relay if there is not None else "",
             )
         )
     return found

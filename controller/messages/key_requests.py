@@ -60,9 +60,9 @@ class KeyRequests:
         if known is None or known.state == "pending":
             keys = self.context.store.keys
             verdict = self.enrolment.decide(
-                message, incoming.address, now, lambda: not keys.request(key, message.id, now).conflict
+                message, incoming.address, now, lambda: not keys.request(key, message.id, now, message.role).conflict
             )
-            state = self._take_key(key, message.id, known, verdict, now)
+            state = self._take_key(key, message, known, verdict, now)
             text = verdict.message
         else:
             state = known.state
@@ -90,11 +90,13 @@ class KeyRequests:
             log.warning("too many keys wait for acceptance; a request was refused", minion=minion_id)
             self.context.bus.publish(*tags.auth(minion_id, "full", fingerprint(key)))
 
-    def _take_key(self, key: str, minion_id: str, known: Identity | None, verdict: KeyVerdict, now: float) -> KeyStatus:
+    def _take_key(
+        self, key: str, message: KeyRequest, known: Identity | None, verdict: KeyVerdict, now: float
+    ) -> KeyStatus:
         """Write down a key that is new, or about which something has been decided."""
         if known is not None and verdict.state == "pending":
             return "pending"  # nothing to write: a key may ask as often as it likes
-        record = self.context.store.keys.request(key, minion_id, now)
+        record = self.context.store.keys.request(key, message.id, now, message.role)
         if record.state != verdict.state:
             record = self.context.store.keys.set_state(key, verdict.state, now)
             self.context.after_commit.add(verdict.afterwards)
@@ -105,6 +107,11 @@ class KeyRequests:
             act = "denied" if record.conflict else tags.act_of(record.state)
             self.context.bus.publish(*tags.auth(record.id, act, record.fingerprint))
             log.info(
-                "key request", minion=record.id, state=record.state, fingerprint=record.fingerprint, by=verdict.why
+                "key request",
+                minion=record.id,
+                role=record.role,
+                state=record.state,
+                fingerprint=record.fingerprint,
+                by=verdict.why,
             )
         return record.state

@@ -175,7 +175,7 @@ class MessageHandlers:
         if incoming.id is None:
             return
         if isinstance(message, Hello):
-            self._hello(incoming.key, incoming.id, message)
+            self._hello(incoming, incoming.id, message)
             return
         session = self.context.sessions.session(incoming.id)
         if session is None or session.key != incoming.key:
@@ -262,8 +262,8 @@ class MessageHandlers:
 
     # --- connections ---
 
-    def _hello(self, key: str, minion: str, message: Hello) -> None:
-        now = self.context.clock()
+    def _hello(self, incoming: Incoming, minion: str, message: Hello) -> None:
+        key, now = incoming.key, self.context.clock()
         before = self.context.sessions.session(minion)
         known = self.context.store.minions.get(minion)
         held, session = digest_of(message.held), message.session[:64]
@@ -280,6 +280,7 @@ class MessageHandlers:
                 takes=frozenset(message.takes),
                 applied=applied_of(message.applied),
                 follows=message.follows,
+                relay=incoming.relay,
             )
         )
         self.replies.greet(key)
@@ -288,7 +289,7 @@ class MessageHandlers:
         started = 0
         if before is None:
             started = self._say_started(minion, message.session)
-            log.info("minion connected", minion=minion)
+            log.info("minion connected", minion=minion, **({"relay": incoming.relay} if incoming.relay else {}))
         self.reconcilers.builds.connected(minion, started)
         if known is None or dict(known.grains) != grains:
             self.answers.mines.changed()

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Literal
 
 from controller.schema.structs import ApiStruct
+from wire.messages import KeyRole
 
 
 class KeyView(ApiStruct, frozen=True, kw_only=True):
-    """A minion's key."""
+    """The key of a minion or of a relay."""
 
     minion: str
     state: Literal["pending", "accepted", "rejected"]
@@ -18,6 +19,7 @@ class KeyView(ApiStruct, frozen=True, kw_only=True):
     conflict: bool = False
     """It asks for an id that another key already has."""
     public_key: str = ""
+    role: KeyRole = "minion"
 
 
 class NewKeyQuestion(ApiStruct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -25,6 +27,7 @@ class NewKeyQuestion(ApiStruct, frozen=True, kw_only=True, forbid_unknown_fields
 
     minion: str
     public_key: str
+    role: KeyRole = "minion"
 
 
 class EnrolmentTokenQuestion(ApiStruct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -77,6 +77,8 @@ class MinionPresence(ApiStruct, frozen=True, kw_only=True):
     """The first of its IPv4 addresses that is not of the loopback interface, as it says."""
     problems: tuple[str, ...] = ()
     """What is wrong with its own configuration."""
+    relay: str = ""
+    """The relay by which it is connected."""
 
 
 class VolatileRead(ApiStruct, frozen=True, kw_only=True):

@@ -38,12 +38,12 @@ class KeyRegistry:
         self.version = 0
         """Another one whenever other keys are accepted."""
         self.accepted: frozenset[str] = frozenset()
-        """Ids whose key is accepted."""
+        """Ids of minions whose key is accepted."""
         self.replace(records)
 
     def replace(self, records: Iterable[KeyRecord]) -> None:
         """Take these keys from now on."""
-        self._by_key = {each.public_key: Identity(id=each.id, state=each.state) for each in records}
+        self._by_key = {each.public_key: _identity(each) for each in records}
         self.pending.reset(key for key, identity in self._by_key.items() if identity.state == "pending")
         self._note_accepted()
 
@@ -52,7 +52,7 @@ class KeyRegistry:
         accepted = False
         for record in records:
             known = self._by_key.get(record.public_key)
-            self._by_key[record.public_key] = Identity(id=record.id, state=record.state)
+            self._by_key[record.public_key] = _identity(record)
             accepted |= record.state == "accepted" or (known is not None and known.state == "accepted")
             if record.state != "pending":
                 self.pending.remove(record.public_key)
@@ -69,11 +69,17 @@ class KeyRegistry:
 
     def _note_accepted(self) -> None:
         self.version += 1
-        self.accepted = frozenset(each.id for each in self._by_key.values() if each.state == "accepted")
+        self.accepted = frozenset(
+            each.id for each in self._by_key.values() if each.state == "accepted" and each.role == "minion"
+        )
 
     def identity(self, key: str) -> Identity | None:
         """See `wire.Registry`."""
         return self._by_key.get(key)
+
+
+def _identity(record: KeyRecord) -> Identity:
+    return Identity(id=record.id, state=record.state, role=record.role)
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +109,8 @@ class Session:
     """The round of fetches after which it said so (`RemoteLag`); None: nobody has looked yet."""
     follows: bool = True
     """See `Hello.follows`."""
+    relay: str = ""
+    """Id of the relay that it is behind; empty: none."""
     sent_digest: str = ""
     """Digest of the document that was sent to it last; empty for none."""
     sent: set[str] = field(default_factory=set)

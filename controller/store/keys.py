@@ -13,6 +13,7 @@ from controller.store.errors import KeyConflict, KeyUnknown
 from controller.store.records import KeyRecord, KeyStatus
 from controller.store.schema import keys
 from wire.keys import fingerprint
+from wire.messages import KeyRole
 
 _TOGETHER = 500
 """Keys of one statement."""
@@ -24,7 +25,7 @@ _taken = exists().where(
 _rows = select(keys, _taken.label("conflict"))
 _row_of = _rows.where(keys.c.public_key == bindparam("asked"))
 _page = _rows.where(keys.c.public_key > bindparam("after")).order_by(keys.c.public_key).limit(bindparam("count"))
-_accepted_ids = select(keys.c.id).where(text("state = 'accepted'")).order_by(keys.c.id)
+_accepted_ids = select(keys.c.id).where(text("state = 'accepted' AND role = 'minion'")).order_by(keys.c.id)
 """In the words of the partial index, so that it is used."""
 
 
@@ -53,7 +54,7 @@ class Keys:
             return [_record(row) for row in connection.execute(_page, {"after": after, "count": count})]
 
     def accepted_ids(self) -> list[str]:
-        """Ids whose key is accepted, sorted. Keys that wait cost nothing here."""
+        """Ids of minions whose key is accepted, sorted. Keys that wait cost nothing here."""
         with self.database.read() as connection:
             return list(connection.scalars(_accepted_ids))
 
@@ -63,13 +64,13 @@ class Keys:
         with self.database.read() as connection:
             return set(connection.scalars(query))
 
-    def request(self, public_key: str, minion_id: str, now: float) -> KeyRecord:
-        """The record of a key that asks for an id; a new one is pending, a known one keeps the id it asked for first.
+    def request(self, public_key: str, minion_id: str, now: float, role: KeyRole = "minion") -> KeyRecord:
+        """The record of a key that asks for an id; a new one is pending, a known one keeps what it asked for first.
 
         How many may wait is bounded by `controller.sessions.pending_keys`, from memory.
         """
         with self.database.write() as connection:
-            return _by_public(connection, public_key) or _insert(connection, public_key, minion_id, now)
+            return _by_public(connection, public_key) or _insert(connection, public_key, minion_id, now, role)
 
     def set_state(self, name: str, state: KeyStatus, now: float) -> KeyRecord:
         """Accept, reject or put back the key with this id, fingerprint or public key.
@@ -117,7 +118,7 @@ class Keys:
             _delete(connection, public_keys)
 
 
-def _insert(connection: Connection, public_key: str, minion_id: str, now: float) -> KeyRecord:
+def _insert(connection: Connection, public_key: str, minion_id: str, now: float, role: KeyRole = "minion") -> KeyRecord:
     connection.execute(
         insert(keys),
         {
@@ -128,6 +129,7 @@ def _insert(connection: Connection, public_key: str, minion_id: str, now: float)
             "fingerprint": fingerprint(public_key),
             "first_seen": now,
             "changed": now,
+            "role": role,
         },
     )
     record = _by_public(connection, public_key)

@@ -24,7 +24,9 @@ _WITHOUT_GRAINS = [column for column in minions.c if column.name != "grains"]
 _APPLYING = ("apply", "remediate")
 
 
-_HAS_KEY = minions.c.id.in_(select(keys.c.id).where(text("state = 'accepted'")))  # as the partial index says it
+_HAS_KEY = minions.c.id.in_(
+    select(keys.c.id).where(text("state = 'accepted' AND role = 'minion'"))
+)  # as the partial index says it
 _ACCEPTED = select(minions.c.id).where(_HAS_KEY).order_by(minions.c.id)
 _ACCEPTED_OF = select(minions.c.id).where(_HAS_KEY, minions.c.id.in_(bindparam("ids", expanding=True)))
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
 from highstate.types import Problem
-from wire.messages import FactAnswer, FactQuery, RunKind
+from wire.messages import FactAnswer, FactQuery, KeyRole, RunKind
 
 KeyStatus: TypeAlias = Literal["pending", "accepted", "rejected"]
 RecordKind: TypeAlias = RunKind | Literal["runner", "wheel"]
@@ -30,6 +30,7 @@ class KeyRecord:
     changed: float
     conflict: bool = False
     """Another key is accepted for this id, or for one that differs in case only."""
+    role: KeyRole = "minion"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

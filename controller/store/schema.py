@@ -47,6 +47,7 @@ keys = Table(
     Column("fingerprint", String(128), nullable=False),
     Column("first_seen", Float, nullable=False),
     Column("changed", Float, nullable=False),
+    Column("role", String(16), nullable=False, server_default="minion"),
     Index("one_accepted_key", "id_folded", unique=True, sqlite_where=_ACCEPTED),
 )
 

@@ -130,6 +130,7 @@ RULES: Mapping[str, Any] = {
     "master_port": Port,
     "publish_port": Port,
     "controller_key": ControllerKeyTexts,
+    "relay_key": ControllerKeyTexts,
     "master_type": MasterType,
     "master_alive_interval": Amount,
     "master_failback": Flag,

@@ -193,7 +193,7 @@ LACKING: tuple[tuple[str, str], ...] = (
     ),
     ("keys are never taken in place of others without a person; auto_accept accepts new ones", "open_mode"),
     (
-        "there is no relay between a controller and its minions",
+        "`saltern relay` stands between a controller and minions, and has a configuration of its own (docs/relay.md)",
         """order_masters syndic_master syndic_wait syndic_failover syndic_event_forward_timeout
         syndic_forward_all_events syndic_jid_forward_cache_hwm syndic_finger""",
     ),

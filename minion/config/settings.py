@@ -38,6 +38,8 @@ class MinionSettings(NamedTuple):
     publish_port: int = 4505
     controller_key: Mapping[str, str] = _NO_OPTIONS
     """Public CURVE keys, as `saltern key controller` prints them, by the addresses in `master`; "": of all others."""
+    relay_key: Mapping[str, str] = _NO_OPTIONS
+    """Public CURVE keys, as `saltern relay --key` prints them, of those in `master` that are relays; "": of all."""
     master_type: str = "str"
     """str: connected to all of the list at once; failover: to one at a time; distributed: likewise, and the id says
     with which the minion begins; disable: to none."""

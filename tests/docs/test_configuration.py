@@ -12,6 +12,7 @@ from gitfs.config.remotes import _WITHOUT_EFFECT, file_remotes, pillar_remotes
 from gitfs.errors import BadRemoteSettings
 from minion.config import rules as rules_of_minion
 from minion.config import settings as of_minion
+from minion.relay import settings as of_relay
 from tools.docs import salt_options_table
 
 PAGE = "docs/configuration.md"
@@ -96,7 +97,7 @@ def test_yaml_parses(pages):
 
 
 def test_examples_of_configurations_can_be_used(pages, tmp_path):
-    controllers = minions = 0
+    controllers = minions = relays = 0
     for page in pages.values():
         for number, block in enumerate(page.blocks("yaml")):
             folder = tmp_path / page.name.replace("/", "-") / str(number)
@@ -104,6 +105,12 @@ def test_examples_of_configurations_can_be_used(pages, tmp_path):
                 write(folder / "controller", block.text)
                 of_controller.check_git(of_controller.load_settings(folder))
                 controllers += 1
+            elif "syndic_master" in block.text:
+                write(folder / "relay", block.text)
+                settings_of_relay = of_relay.load_relay_settings(folder)
+                assert of_relay.controller_of(settings_of_relay, folder).controller_key
+                assert not settings_of_relay.warnings, block.place
+                relays += 1
             elif is_of_minion(block.text):
                 write(folder / "minion", block.text)
                 settings = of_minion.load_settings(folder)
@@ -113,6 +120,7 @@ def test_examples_of_configurations_can_be_used(pages, tmp_path):
                 minions += 1
     assert controllers >= 3
     assert minions >= 2
+    assert relays >= 1
 
 
 def is_of_controller(text: str) -> bool:

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from typing import Final
 
-from wire.codec import MAX_TO_CONTROLLER, decode_to_controller, question_number
+from wire.codec import MAX_FROM_RELAY, MAX_TO_CONTROLLER, decode_to_controller, question_number
 from wire.errors import MalformedMessage, OverLimit
 from wire.keys import valid_minion_id
 from wire.limits import WireLimits
-from wire.messages import PROTOCOL, Hello, KeyRequest, ToController
+from wire.messages import PROTOCOL, Bye, FromRelay, Hello, KeyRequest, KeyRole, ToController
 from wire.server.types import Identity, Incoming, Limits, Refusal, RefusalReason
 
 ANSWERS: Final[dict[RefusalReason, str]] = {
@@ -21,6 +21,7 @@ ANSWERS: Final[dict[RefusalReason, str]] = {
     "protocol": f"this controller speaks protocol {PROTOCOL}: upgrade the minion",
     "bad-id": "no minion can have this id: letters, digits and _ . - @ : are allowed",
     "id-mismatch": "this is not the id of your key",
+    "role": "a key of this role may not send this",
     "not-accepted": "your key is not accepted",
     "overflow": "the controller has too many peers that are not accepted; try again later",
 }
@@ -28,18 +29,19 @@ ANSWERS: Final[dict[RefusalReason, str]] = {
 
 
 def admit(
-    frame: bytes | memoryview, *, key: str, identity: Identity | None, limits: Limits, borders: WireLimits
+    frame: bytes | bytearray | memoryview, *, key: str, identity: Identity | None, limits: Limits, borders: WireLimits
 ) -> Incoming | Refusal:
     """The message in the frame, if the owner of the key may send it."""
     accepted = identity.id if identity is not None and identity.state == "accepted" else None
     known = identity.id if identity is not None else None
     # The size is looked at first: decoding a large frame is work that a key must not cause before it is accepted.
-    limit = MAX_TO_CONTROLLER if accepted is not None else limits.unaccepted_bytes
+    most = MAX_FROM_RELAY if identity is not None and identity.role == "relay" else MAX_TO_CONTROLLER
+    limit = most if accepted is not None else limits.unaccepted_bytes
     if len(frame) > limit:
         return Refusal(reason="too-large", key=key, id=known, detail=f"{len(frame)} bytes, and {limit} is the most")
     refused: list[str] = []
     try:
-        message = decode_to_controller(frame, borders.minion, refused.append)
+        message = decode_to_controller(frame, borders.minion, refused.append, most=limit)
     except OverLimit as error:
         borders.minion_refused(error.limit)
         request = question_number(frame) if accepted is not None else 0
@@ -50,7 +52,8 @@ def admit(
     for name in refused:
         borders.minion_refused(name)
     size = 0 if refused else len(frame)  # of a refused result nothing is kept
-    refusal = _check(message, key=key, known=known, accepted=accepted)
+    role = identity.role if identity is not None else None
+    refusal = _check(message, key=key, known=known, accepted=accepted) or _check_role(message, key, known, role)
     return refusal or Incoming(key=key, id=accepted, message=message, size=size)
 
 
@@ -68,3 +71,17 @@ def _check(message: ToController, *, key: str, known: str | None, accepted: str 
             detail = f"calls itself {message.id!r}, and its key is {known!r}'s"
             return Refusal(reason="id-mismatch", key=key, id=known, detail=detail)
     return None
+
+
+def _check_role(message: ToController, key: str, known: str | None, role: KeyRole | None) -> Refusal | None:
+    """A relay carries frames and does nothing else; a minion carries none."""
+    if isinstance(message, KeyRequest):
+        allowed = role in (None, message.role)
+    elif role == "relay":
+        allowed = isinstance(message, FromRelay | Bye)
+    else:
+        allowed = not isinstance(message, FromRelay)
+    if allowed:
+        return None
+    detail = f"sent {type(message).__name__}, and its key is of the role {role}"
+    return Refusal(reason="role", key=key, id=known, detail=detail)

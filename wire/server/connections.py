@@ -12,10 +12,11 @@ import zmq
 from wire.limits import WireLimits
 from wire.server.connection_watch import ConnectionWatch
 from wire.server.delivery_batch import DeliveryBatch
-from wire.server.peers import PeerConnection, Peers
+from wire.server.peers import SHORTEST_ROUTING_ID, Meeting, PeerConnection, Peers
+from wire.server.relayed_channels import ChannelEnd, RelayedChannel, RelayedChannels
 from wire.server.sockets import PUBLISH_DOMAIN, Sockets, end_connection, monitor_events
 from wire.server.subscribers import Subscribers
-from wire.server.types import Gone, Registry, is_accepted
+from wire.server.types import Gone, Identity, Registry, is_accepted
 
 
 class Connections:
@@ -45,6 +46,7 @@ class Connections:
         self._refused_until: dict[str, float] = {}
         """Accepted key -> when it may connect again, by the monotonic clock."""
         self.peers = Peers()
+        self.relayed = RelayedChannels()
         self.subscribers = Subscribers()
         self.turn = 0
         """Of the server's loop."""
@@ -54,13 +56,13 @@ class Connections:
     def judge_handshake(self, domain: bytes, key: str) -> int:
         """The ZAP status of a handshake: 200 or 400."""
         if is_accepted(self._registry.identity(key)):
-            return 400 if domain != PUBLISH_DOMAIN and self._is_refused(key) else 200
+            return 400 if domain != PUBLISH_DOMAIN and self.is_refused(key) else 200
         if domain == PUBLISH_DOMAIN:
             self._batch.refuse("not-accepted", key=key, detail="asked for the publish port")
             return 400
         return 200  # `ConnectionWatch` bounds how many there are
 
-    def _is_refused(self, key: str) -> bool:
+    def is_refused(self, key: str) -> bool:
         """Whether a key is not to connect yet, after what it did."""
         until = self._refused_until.get(key)
         if until is None:
@@ -112,23 +114,80 @@ class Connections:
             self._batch.counts["connection-dropped"] += 1
         self.lose(connection)
 
+    def welcome(self, meeting: Meeting, identity: Identity | None) -> bool:
+        """Whether a new connection may stay."""
+        connection = meeting.connection
+        self._batch.add(Gone(key=key) for key in meeting.gone)
+        if meeting.hostile or len(connection.routing) < SHORTEST_ROUTING_ID:
+            detail = "somebody else's" if meeting.hostile else f"only {len(connection.routing)} bytes"
+            self._batch.refuse("routing-id", key=connection.key, identity=identity, detail=detail)
+            self.end(connection)
+            return False
+        if meeting.superseded is not None:
+            self._batch.refuse(
+                "superseded", key=connection.key, identity=identity, detail="has opened another connection"
+            )
+            end_connection(meeting.superseded.number, self._sockets.ports.request)
+            self.lose_relay(meeting.superseded)
+        relayed = self.relayed.get(connection.key)
+        if relayed is not None:
+            self.end_channel(relayed, "superseded")
+        return True
+
+    def peer(self, key: str) -> PeerConnection | RelayedChannel | None:
+        """What reaches this key: a connection of its own, or a relay's."""
+        return self.peers.get(key) or self.relayed.get(key)
+
     def lose(self, connection: PeerConnection) -> None:
         """A connection is over."""
+        self.lose_relay(connection)
         if self.peers.forget(connection):
             self._batch.add([Gone(key=connection.key)])
 
-    def end(self, connection: PeerConnection) -> None:
+    def lose_relay(self, connection: PeerConnection) -> None:
+        """If this connection was a relay's, all who came by it can no longer be reached."""
+        self._batch.add(Gone(key=key) for key in self.relayed.forget_line(connection))
+
+    def lose_channel(self, channel: RelayedChannel) -> None:
+        """A minion's connection to its relay is over."""
+        if not channel.clean:
+            self._batch.counts["connection-dropped"] += 1
+        if self.relayed.forget(channel):
+            self._batch.add([Gone(key=channel.key)])
+
+    def end(self, peer: PeerConnection | RelayedChannel) -> None:
         """End a connection; its record stays until libzmq has seen the end, so that what it sent is dropped."""
-        connection.ended = True
-        end_connection(connection.number, self._sockets.ports.request)
-        if self.peers.unbind(connection):
-            self._batch.add([Gone(key=connection.key)])
+        if isinstance(peer, RelayedChannel):
+            self.end_channel(peer, "ended")
+            return
+        peer.ended = True
+        end_connection(peer.number, self._sockets.ports.request)
+        self.lose_relay(peer)
+        if self.peers.unbind(peer):
+            self._batch.add([Gone(key=peer.key)])
+
+    def end_channel(self, channel: RelayedChannel, why: ChannelEnd) -> None:
+        """End the session of a minion behind a relay."""
+        if self.relayed.end(channel, why):
+            self._batch.add([Gone(key=channel.key)])
+
+    def prove(self, channel: RelayedChannel, identity: Identity | None) -> None:
+        """A minion has proved its key by a relay: what reached it until now is superseded."""
+        direct = self.peers.get(channel.key)
+        if direct is not None:
+            self.end(direct)
+        previous = self.relayed.prove(channel)
+        if previous is not None:
+            self.relayed.end(previous, "superseded")
+        if direct is not None or previous is not None:
+            detail = f"has connected by the relay {channel.line.relay}"
+            self._batch.refuse("superseded", key=channel.key, identity=identity, detail=detail)
 
     def end_key(self, key: str, refused_seconds: float) -> None:
         """End the connections of a key on both ports, and let an accepted one in again after so many seconds."""
         self._refuse_for(key, refused_seconds)
-        connection = self.peers.get(key)
-        if connection is not None:
-            self.end(connection)
+        peer = self.peer(key)
+        if peer is not None:
+            self.end(peer)
         for number in self.subscribers.of(key):
             end_connection(number, self._sockets.ports.publish)

@@ -6,23 +6,27 @@ Used by `wire.server.server` in its thread. What a frame may hold is decided by 
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import replace
 
 import zmq
 
 from wire.codec import encode
+from wire.keys import KeyPair
 from wire.limits import WireLimits
-from wire.messages import Bye, KeyRequest, Refused
+from wire.messages import Bye, FromRelay, KeyRequest, Refused
 from wire.server.admission import ANSWERS, admit
 from wire.server.commands import kind_of
 from wire.server.connection_watch import ConnectionWatch
 from wire.server.connections import Connections
 from wire.server.delivery_batch import DeliveryBatch
-from wire.server.peers import SHORTEST_ROUTING_ID, Meeting, PeerConnection
+from wire.server.peers import PeerConnection
+from wire.server.relayed_channels import RelayedChannel
+from wire.server.relayed_reception import RelayedReception
 from wire.server.request_rates import RequestRates, network_of
 from wire.server.sending import Sending
 from wire.server.sockets import Sockets, address_of, end_connection, sender
-from wire.server.types import Gone, Identity, Incoming, Limits, Refusal, Registry, is_accepted
+from wire.server.types import Identity, Incoming, Limits, Refusal, Registry, is_accepted
 from wire.values import most_memory
 
 
@@ -31,6 +35,7 @@ class Reception:
 
     Args:
         sockets: both ports.
+        keys: of the controller.
         connections: by which frames come.
         watch: hears what was read.
         sending: answers refused frames.
@@ -44,6 +49,7 @@ class Reception:
         self,
         *,
         sockets: Sockets,
+        keys: KeyPair,
         connections: Connections,
         watch: ConnectionWatch,
         sending: Sending,
@@ -61,6 +67,16 @@ class Reception:
         self._limits = limits
         self._borders = borders
         self._rates = RequestRates(borders.stranger)
+        self._relayed = RelayedReception(
+            keys=keys,
+            connections=connections,
+            sending=sending.relayed,
+            batch=batch,
+            registry=registry,
+            limits=limits,
+            borders=borders,
+            handle=self._take_opened,
+        )
 
     def read_requests(self) -> None:
         """Read frames until there are none or the batch is full."""
@@ -87,25 +103,58 @@ class Reception:
             return
         identity = self._registry.identity(key)
         self._watch.read(number, sum(map(len, frames)), accepted=is_accepted(identity))
-        if meeting.new and not self._welcome(meeting, identity):
+        if meeting.new and not self._connections.welcome(meeting, identity):
             return
         if len(frames) != 2:
             detail = f"{len(frames) - 1} frames where one is expected"
-            outcome: Incoming | Refusal = Refusal(reason="malformed", key=key, detail=detail)
-        else:
-            outcome = admit(frames[1].buffer, key=key, identity=identity, limits=self._limits, borders=self._borders)
-        if isinstance(outcome, Incoming) and isinstance(outcome.message, KeyRequest):
-            outcome = replace(outcome, address=network_of(address_of(frames[1])))
-            if not is_accepted(identity) and not self._may_ask(connection, outcome.address):
-                return
-        if isinstance(outcome, Incoming):
-            connection.clean = isinstance(outcome.message, Bye)
+            self._refuse_frame(connection, Refusal(reason="malformed", key=key, detail=detail))
+            return
+        outcome = admit(frames[1].buffer, key=key, identity=identity, limits=self._limits, borders=self._borders)
+        if isinstance(outcome, Incoming) and isinstance(outcome.message, FromRelay):
             self._batch.count("in", kind_of(outcome.message), len(frames[1]))
-            self._batch.add([outcome])
+            if not self._relayed.take(connection, outcome.id or "", outcome.message):
+                self._refuse_frame(
+                    connection, Refusal(reason="malformed", key=key, id=outcome.id, detail="no relay sends this")
+                )
         else:
-            self._refuse_frame(connection, outcome)
+            self._take(connection, outcome, identity, lambda: network_of(address_of(frames[1])), len(frames[1]))
 
-    def _may_ask(self, connection: PeerConnection, address: str) -> bool:
+    def _take_opened(self, channel: RelayedChannel, frame: bytes | bytearray, identity: Identity | None) -> None:
+        """Take a message of a minion behind a relay."""
+        outcome = admit(frame, key=channel.key, identity=identity, limits=self._limits, borders=self._borders)
+        if isinstance(outcome, Incoming):
+            outcome = replace(outcome, relay=channel.line.relay)
+        self._take(channel, outcome, identity, lambda: f"relay {channel.line.relay}", len(frame))
+
+    def _take(
+        self,
+        peer: PeerConnection | RelayedChannel,
+        outcome: Incoming | Refusal,
+        identity: Identity | None,
+        address: Callable[[], str],
+        size: int,
+    ) -> None:
+        """Hand over a message that was let through, and answer one that was not.
+
+        Args:
+            peer: that sent it.
+            outcome: of its admission.
+            identity: of its key.
+            address: the network that it came from, for key requests.
+            size: bytes of the frame.
+        """
+        if isinstance(outcome, Refusal):
+            self._refuse_frame(peer, outcome)
+            return
+        if isinstance(outcome.message, KeyRequest):
+            outcome = replace(outcome, address=address())
+            if not is_accepted(identity) and not self._may_ask(peer, outcome.address):
+                return
+        peer.clean = isinstance(outcome.message, Bye)
+        self._batch.count("in", kind_of(outcome.message), size)
+        self._batch.add([outcome])
+
+    def _may_ask(self, connection: PeerConnection | RelayedChannel, address: str) -> bool:
         """Whether a key that is not accepted may ask now; if not, it gets no answer and asks again later."""
         now = time.monotonic()
         limit = self._rates.refuse(address, connection.asked, now)
@@ -117,29 +166,13 @@ class Reception:
             self._note_garbage(connection)
         return False
 
-    def _welcome(self, meeting: Meeting, identity: Identity | None) -> bool:
-        """Whether a new connection may stay."""
-        connection = meeting.connection
-        self._batch.add(Gone(key=key) for key in meeting.gone)
-        if meeting.hostile or len(connection.routing) < SHORTEST_ROUTING_ID:
-            detail = "somebody else's" if meeting.hostile else f"only {len(connection.routing)} bytes"
-            self._batch.refuse("routing-id", key=connection.key, identity=identity, detail=detail)
-            self._connections.end(connection)
-            return False
-        if meeting.superseded is not None:
-            self._batch.refuse(
-                "superseded", key=connection.key, identity=identity, detail="has opened another connection"
-            )
-            end_connection(meeting.superseded.number, self._sockets.ports.request)
-        return True
-
-    def _refuse_frame(self, connection: PeerConnection, refusal: Refusal) -> None:
+    def _refuse_frame(self, connection: PeerConnection | RelayedChannel, refusal: Refusal) -> None:
         self._batch.record(refusal)
         if not self._note_garbage(connection):
             answer = Refused(message=ANSWERS.get(refusal.reason, "refused"), request=refusal.request)
             self._sending.put(connection, encode(answer), "refused")
 
-    def _note_garbage(self, connection: PeerConnection) -> bool:
+    def _note_garbage(self, connection: PeerConnection | RelayedChannel) -> bool:
         """Count a refused frame; True when the connection was ended for it."""
         connection.garbage += 1
         if connection.garbage < self._limits.garbage:

@@ -7,12 +7,16 @@ from typing import assert_never
 
 import zmq
 
+from wire.codec import encode
 from wire.limits import WireLimits
+from wire.messages import ToRelay
 from wire.server.commands import Command, Disconnect, Publish, Send
 from wire.server.connection_watch import bytes_acknowledged
 from wire.server.connections import Connections
 from wire.server.delivery_batch import DeliveryBatch
 from wire.server.peers import PeerConnection
+from wire.server.relayed_channels import RelayedChannel
+from wire.server.relayed_sending import RelayedSending
 from wire.server.sockets import Sockets, end_connection
 from wire.server.types import Gone, Registry, is_accepted
 
@@ -42,6 +46,7 @@ class Sending:
         self._batch = batch
         self._registry = registry
         self._borders = borders
+        self.relayed = RelayedSending(connections.relayed, borders)
 
     def run(self, commands: deque[Command]) -> None:
         """Carry out what other threads have asked for until now."""
@@ -58,8 +63,8 @@ class Sending:
                     assert_never(command)
 
     def _transmit(self, command: Send) -> None:
-        connection = self._connections.peers.get(command.key)
-        if connection is None:
+        peer = self._connections.peer(command.key)
+        if peer is None:
             self._batch.counts["refused.unroutable"] += 1
             self._batch.add([Gone(key=command.key)])
             return
@@ -69,10 +74,31 @@ class Sending:
             detail = f"a {command.kind} for a key that is not accepted was not sent"
             self._batch.refuse("not-accepted", key=command.key, identity=identity, detail=detail)
             return
-        self.put(connection, command.frame, command.kind)
+        self.put(peer, command.frame, command.kind)
 
-    def put(self, connection: PeerConnection, frame: bytes, kind: str) -> None:
-        """Send by this connection; one that does not read what it is sent is ended."""
+    def put(self, peer: PeerConnection | RelayedChannel, frame: bytes, kind: str) -> None:
+        """Send to this peer; one that does not read what it is sent is ended."""
+        if isinstance(peer, RelayedChannel):
+            self._put_by_relay(peer, frame, kind)
+        else:
+            self._put_by_connection(peer, frame, kind)
+
+    def _put_by_relay(self, channel: RelayedChannel, frame: bytes, kind: str) -> None:
+        accepted = is_accepted(self._registry.identity(channel.key))
+        if channel.ended or self.relayed.put(channel, frame, accepted=accepted):
+            self._batch.count("out", kind, len(frame))
+            return
+        self._borders.minion_refused("unread-bytes")
+        self._batch.refuse("overflow", key=channel.key, detail="does not read what it is sent: disconnected")
+        self._connections.end_channel(channel, "overflow")
+
+    def flush_relays(self) -> None:
+        """Send to relays what this turn has for the minions behind them."""
+        for line in self._connections.relayed.lines():
+            for frames in self.relayed.packed(line):
+                self.put(line.connection, encode(ToRelay(frames=frames)), "to-relay")
+
+    def _put_by_connection(self, connection: PeerConnection, frame: bytes, kind: str) -> None:
         if self._reads_nothing(connection):
             self._borders.minion_refused("unread-bytes")
             self._batch.refuse("overflow", key=connection.key, detail="does not read what it is sent: disconnected")

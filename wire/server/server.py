@@ -92,6 +92,7 @@ class Server:
         self._sending = Sending(self._sockets, self._connections, self._batch, self._registry, borders=self._borders)
         self._reception = Reception(
             sockets=self._sockets,
+            keys=self._keys,
             connections=self._connections,
             watch=self._watch,
             sending=self._sending,
@@ -158,7 +159,7 @@ class Server:
         if self._thread is None:
             return dict(self._batch.counts) | {"peers": 0, "connections": 0, "subscribers": 0, "stranger-bytes": 0}
         now = {
-            "peers": len(self._connections.peers),
+            "peers": len(self._connections.peers) + len(self._connections.relayed),
             "connections": self._connections.open,
             "subscribers": len(self._connections.subscribers),
             "stranger-bytes": self._watch.stranger_bytes(),
@@ -225,5 +226,6 @@ class Server:
         if sockets.publish in ready:
             self._reception.read_subscriptions()
         self._connections.take_events()
+        self._sending.flush_relays()
         if batch := self._batch.take():
             self._deliver(batch)

@@ -17,7 +17,7 @@ import zmq
 from zmq.utils import z85
 
 from wire.address import Bind, PortPair, endpoint
-from wire.codec import MAX_TO_CONTROLLER
+from wire.codec import MAX_FROM_RELAY
 from wire.errors import CannotBind
 from wire.keys import KeyPair
 from wire.server.types import Limits
@@ -62,14 +62,14 @@ def open_sockets(bind: Bind, keys: KeyPair, limits: Limits) -> Sockets:
         zap = context.socket(zmq.REP)
         zap.bind(_ZAP_ENDPOINT)
         request = _secured(context, zmq.ROUTER, REQUEST_DOMAIN, keys, limits)
-        request.set(zmq.MAXMSGSIZE, MAX_TO_CONTROLLER + 1024)  # CURVE's own bytes come on top
+        request.set(zmq.MAXMSGSIZE, MAX_FROM_RELAY + 1024)  # CURVE's own bytes come on top
         request.set(zmq.ROUTER_MANDATORY, 1)
         publish = _secured(context, zmq.XPUB, PUBLISH_DOMAIN, keys, limits)
         publish.set(zmq.MAXMSGSIZE, 1024)  # subscriptions are all that comes in
         publish.set(zmq.XPUB_VERBOSE, 1)  # each of them is shown, and with it the key that made it
         monitors = _monitor(context, request, "request"), _monitor(context, publish, "publish")
         request_port = _bind(request, bind.host, bind.request_port)
-        publish_port = _bind(publish, bind.host, bind.publish_port)
+        publish_port = 0 if bind.publish_port is None else _bind(publish, bind.host, bind.publish_port)
     except BaseException:
         context.destroy(linger=0)
         raise

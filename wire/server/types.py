@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, Protocol, TypeAlias
 
-from wire.messages import ToController
+from wire.messages import KeyRole, ToController
 
 IdentityState: TypeAlias = Literal["accepted", "pending", "rejected"]
 
@@ -19,6 +19,8 @@ RefusalReason: TypeAlias = Literal[
     "bad-id",  # an id that no minion can have
     "id-mismatch",  # the id of a key other than the sender's
     "not-accepted",  # more than a key request, from a key that is not accepted; or a message for such a key
+    "role",  # a message that the role of its key may not send
+    "unsealed",  # a sealed session of a minion behind a relay that is broken off, or never came about
     "routing-id",  # a routing id that is too short, or somebody else's
     "superseded",  # a connection of a key that has opened another
     "overflow",  # the peer does not read what it is sent
@@ -33,6 +35,7 @@ class Identity:
 
     id: str
     state: IdentityState
+    role: KeyRole = "minion"
 
 
 def is_accepted(identity: Identity | None) -> bool:
@@ -56,7 +59,9 @@ class Incoming:
     id: str | None
     message: ToController
     address: str = ""
-    """IP address of the peer; with key requests only."""
+    """IP address of the peer, or the relay that it is behind; with key requests only."""
+    relay: str = ""
+    """Id of the relay that it came by; empty: none."""
     size: int = 0
     """Bytes of the message."""
 

@@ -37,10 +37,10 @@ def known_controllers(settings: MinionSettings) -> tuple[KnownController, ...]:
             f"{file}: `master` (the controller's host) and `controller_key` "
             "(what `saltern key controller` prints there) are needed"
         )
-    strange = settings.controller_key.keys() - {*settings.master, ""}
-    if strange:
-        raise BadMinionSettings(f"{file}: controller_key: {', '.join(sorted(strange))} is not in `master`")
-    return tuple(_known(settings, name, file) for name in settings.master)
+    _check_names(settings, file)
+    known = tuple(_known(settings, name, file) for name in settings.master)
+    _check_ways(settings, known, file)
+    return known
 
 
 def _known(settings: MinionSettings, name: str, file: str) -> KnownController:
@@ -55,10 +55,45 @@ def _known(settings: MinionSettings, name: str, file: str) -> KnownController:
     except BadKey as error:
         raise BadMinionSettings(f"{file}: controller_key: {error}") from error
     host, port = _split(name, settings.master_port, file)
-    address = Address(host=host, publish_port=settings.publish_port, request_port=port, controller_key=key)
+    address = Address(
+        host=host,
+        publish_port=settings.publish_port,
+        request_port=port,
+        controller_key=key,
+        relay_key=_relay_key(settings, name, file),
+    )
     own = settings.pki_dir / "controllers" / folder_name(name)
     folder = own if len(settings.master) > 1 or own.exists() else settings.pki_dir
     return KnownController(name=name, address=address, folder=folder)
+
+
+def _relay_key(settings: MinionSettings, name: str, file: str) -> str:
+    """The key of the relay at this address; empty where the controller itself listens there."""
+    key = settings.relay_key.get(name) or settings.relay_key.get("") or ""
+    try:
+        if key:
+            check_public_key(key)
+    except BadKey as error:
+        raise BadMinionSettings(f"{file}: relay_key: {error}") from error
+    return key
+
+
+def _check_names(settings: MinionSettings, file: str) -> None:
+    for option, named in (("controller_key", settings.controller_key), ("relay_key", settings.relay_key)):
+        strange = named.keys() - {*settings.master, ""}
+        if strange:
+            raise BadMinionSettings(f"{file}: {option}: {', '.join(sorted(strange))} is not in `master`")
+
+
+def _check_ways(settings: MinionSettings, known: tuple[KnownController, ...], file: str) -> None:
+    """Connected to all at once, a minion has one way to each controller: a second one would end the first."""
+    keys = [each.address.controller_key for each in known if each.address.relay_key]
+    if settings.master_type == "str" and any(
+        sum(each.address.controller_key == key for each in known) > 1 for key in keys
+    ):
+        raise BadMinionSettings(
+            f"{file}: `master` has several ways to one controller by relays: write `master_type: failover`"
+        )
 
 
 def _split(name: str, port: int, file: str) -> tuple[str, int]:

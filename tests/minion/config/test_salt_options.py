@@ -79,6 +79,6 @@ def test_hints_name_what_was_meant_and_nothing_else():
     for name in ("master_typo_of_mine", "reactors_dir", "cash", "tops"):
         assert said_of(name, known) == ""
     assert "it is an option of the controller" in said_of("reactor", known)
-    assert "there is no relay" in said_of("syndic_master", known)
+    assert "`saltern relay`" in said_of("syndic_master", known)
     assert "it is an option of minions" in said_of("master_type", frozenset())
     assert "store_url" in said_of("cache", known)

@@ -11,12 +11,13 @@ import msgspec
 import pytest
 
 from wire.codec import decode_to_minion, encode
-from wire.messages import Hello, KeyRequest, Refused, ToController, ToMinion
-from wire.server.types import Incoming, Refusal
+from wire.messages import Bye, FromRelay, Hello, KeyRequest, Refused, ToController, ToMinion
+from wire.server.types import Identity, Incoming, Refusal
 
 TO_CONTROLLER = get_args(ToController)
 TO_MINION = get_args(ToMinion)
 STRANGERS_MAY = {KeyRequest}
+RELAYS_ALONE = {FromRelay}
 NAMES_A_MINION = {KeyRequest: "id", Hello: "id"}
 """Fields in which a peer says which minion it is."""
 
@@ -64,7 +65,25 @@ def test_a_stranger_is_heard_with_a_key_request_alone(controller: Any, kind: typ
 def test_what_an_accepted_minion_says_is_said_by_its_key(controller: Any, kind: type[Any]) -> None:
     raw = controller.raw(controller.peer("web1").keys)
     raw.send(encode(_message(kind)))
-    assert controller.wait(Incoming).id == "web1"
+    if kind in RELAYS_ALONE:
+        assert controller.wait(Refusal).reason == "role"
+    else:
+        assert controller.wait(Incoming).id == "web1"
+    assert controller.delivered == []
+
+
+@pytest.mark.parametrize("kind", TO_CONTROLLER, ids=lambda kind: kind.__name__)
+def test_a_relay_carries_frames_and_may_do_nothing_else(controller: Any, kind: type[Any]) -> None:
+    keys = controller.peer().keys
+    controller.identities[keys.public] = Identity(id="relay1", state="accepted", role="relay")
+    raw = controller.raw(keys)
+    raw.send(encode(_message(kind, **({"id": "relay1", "role": "relay"} if kind is KeyRequest else {}))))
+    if kind in RELAYS_ALONE:
+        controller.wait_count("in.from-relay")
+    elif kind in (KeyRequest, Bye):
+        assert controller.wait(Incoming).id == "relay1"
+    else:
+        assert controller.wait(Refusal).reason in ("role", "id-mismatch")
     assert controller.delivered == []
 
 

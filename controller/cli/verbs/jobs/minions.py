@@ -32,14 +32,17 @@ def minions_command(target: str | None, kind: str | None, up: bool, down: bool, 
     if out != "text":
         output.document(views, out)
     elif views:
-        heads = ("minion", "state", "seen", "os", "address", "problems")
-        output.table(heads, [_row(view) for view in views])
+        relayed = any(view.relay for view in views)
+        heads = ("minion", "state", "seen", "os", "address", *(["relay"] if relayed else []), "problems")
+        output.table(heads, [_row(view, relayed=relayed) for view in views])
     else:
         output.remark("no minion is " + ("connected" if up else "missing" if down else "accepted: `saltern key list`"))
     return OK
 
 
-def _row(view: MinionPresence) -> tuple[str, ...]:
+def _row(view: MinionPresence, *, relayed: bool) -> tuple[str, ...]:
     seen = "now" if view.connected else output.ago(view.last_seen) or "never"
     system = f"{view.os} {view.os_release}".strip()
-    return (view.minion, "up" if view.connected else "down", seen, system, view.address, "; ".join(view.problems))
+    relay = (view.relay,) if relayed else ()
+    state = "up" if view.connected else "down"
+    return (view.minion, state, seen, system, view.address, *relay, "; ".join(view.problems))

@@ -22,23 +22,24 @@ from controller.schema.keys import (
 from controller.schema.requests import EnrolmentTokensQuestion, RotateControllerQuestion, RotateQuestion
 from wire.errors import BadKey
 from wire.keys import check_public_key, read_public
+from wire.messages import KeyRole
 
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 7 * 86400}
 _config_dir = click.option("-c", "--config-dir", type=click.Path(path_type=Path), help="Folder of the configuration.")
 
 
-def add_key(minion: str, key: str, out: str, config_dir: Path) -> None:
+def add_key(minion: str, key: str, out: str, config_dir: Path, role: KeyRole = "minion") -> None:
     """Accept a key beforehand; `key` is a public key or the file of one."""
     try:
         public = _public(key)
     except (BadKey, OSError, UnicodeDecodeError) as error:
         raise Failure(f"{key}: {error}", hint="give a public key, or the file NAME.pub of `saltern key gen`") from error
     with Client(config_dir) as client:
-        view = client.post("/keys/add", NewKeyQuestion(minion=minion, public_key=public), KeyView)
+        view = client.post("/keys/add", NewKeyQuestion(minion=minion, public_key=public, role=role), KeyView)
     if out != "text":
         output.document({"minions": [view.minion]}, out)
     else:
-        click.echo(f"Key for minion {output.printable(view.minion)} accepted.")
+        click.echo(f"Key for {role} {output.printable(view.minion)} accepted.")
 
 
 def rotate(minion: str, out: str, config_dir: Path) -> None:

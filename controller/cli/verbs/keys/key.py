@@ -186,11 +186,12 @@ def gen_command(name: str, folder: Path, out: str) -> None:
 @key_command.command("add")
 @click.argument("minion")
 @click.argument("key", metavar="KEY|FILE")
+@click.option("--relay", is_flag=True, help="It is the key of a relay (`saltern relay --key`), which carries minions.")
 @options.out
 @_config_dir
-def add_command(minion: str, key: str, out: str, config_dir: Path) -> None:
+def add_command(minion: str, key: str, relay: bool, out: str, config_dir: Path) -> None:
     """Accept a key before its minion has asked: a public key, or the file NAME.pub of `saltern key gen`."""
-    add_key(minion, key, out, config_dir)
+    add_key(minion, key, out, config_dir, role="relay" if relay else "minion")
 
 
 @key_command.command("rotate")
@@ -283,4 +284,5 @@ def public_keys(names: Sequence[str], out: str, config_dir: Path) -> bool:
 
 
 def _remark(key: KeyView) -> str:
-    return "another key is accepted for this id" if key.conflict else ""
+    taken = "another key is accepted for this id" if key.conflict else ""
+    return "; ".join(filter(None, ("of a relay" if key.role == "relay" else "", taken)))

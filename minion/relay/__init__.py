@@ -1,0 +1,1 @@
+"""`saltern relay`: the process of a relay, and its configuration."""
