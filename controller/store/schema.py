@@ -22,7 +22,7 @@ from sqlalchemy import (
     text,
 )
 
-HEAD = "0015"
+HEAD = "0016"
 """The newest migration."""
 
 metadata = MetaData(
