@@ -141,6 +141,7 @@ class Controller:
         kind: int = zmq.DEALER,
         port: int = 0,
         queue: int = 1000,
+        server_key: str = "",
     ) -> Any:
         """A socket that can speak CURVE, and is held to nothing else; it reads `queue` messages ahead."""
         own = keys or new_keys()
@@ -148,7 +149,7 @@ class Controller:
         opened = context.socket(kind)
         opened.linger = 0
         opened.rcvhwm = queue
-        opened.curve_serverkey = self.keys.public.encode()
+        opened.curve_serverkey = (server_key or self.keys.public).encode()
         opened.curve_publickey, opened.curve_secretkey = own.public.encode(), own.secret.encode()
         opened.rcvtimeo = int(DEADLINE * 1000)
         if kind == zmq.DEALER:
