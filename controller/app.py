@@ -146,6 +146,7 @@ def _start_tasks(parts: Parts) -> list[asyncio.Task[None]]:
     return [
         *([asyncio.create_task(presence.run(), name="presence")] if settings.presence_events else []),
         asyncio.create_task(parts.reconciler.run(), name="reconcile"),
+        asyncio.create_task(parts.rollouts.run(), name="rollouts"),
         asyncio.create_task(parts.builds.run(), name="build"),
         asyncio.create_task(parts.sources.follow(parts.resources.changes), name="git"),
         asyncio.create_task(_send_heartbeats(parts, settings.alive_interval), name="heartbeat"),

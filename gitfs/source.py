@@ -296,6 +296,18 @@ class Source:
             raise UnknownRef(ref, why=f"{ref!r} cannot be the name of a branch, tag or commit") from None
         return self._trees(ref)
 
+    def pinned(self, commits: Mapping[str, str]) -> Trees:
+        """As `live`, but these remotes (by name) show a commit as their base environment. UnknownRef if it is gone."""
+        asked = {
+            repository_key(each): commits[each.name]
+            for each in (*self._file_settings, *self._pillar_settings)
+            if each.name in commits
+        }
+        for key, commit in asked.items():
+            self._mirrors[key].commit_of(commit)
+            self._fetcher.complete(key, commit)
+        return self._trees(next(iter(asked.values()), None), asked)
+
     def merged(self, base: str, head: str) -> MergedTrees:
         """What merging `head` into `base` would make, of each remote that has both; nothing is changed.
 

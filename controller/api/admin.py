@@ -19,6 +19,7 @@ from controller.api import access as access_routes
 from controller.api import encoding, enrolment, event_stream
 from controller.api import jobs as job_routes
 from controller.api import policies as policy_routes
+from controller.api import rollouts as rollout_routes
 from controller.api.asked import AdminRequest, access_of, body_of, principal_of, query_of, service_of, user_of
 from controller.api.permissions import guard
 from controller.config.limits import ApiLimits
@@ -88,6 +89,7 @@ def admin_app(service: ControllerApi, access: Access, limits: ApiLimits, on_refu
             *enrolment.ROUTES,
             *job_routes.ROUTES,
             *policy_routes.ROUTES,
+            *rollout_routes.ROUTES,
         ],
         guards=[guard],
         state=State({"service": service, "access": access}, deep_copy=False),

@@ -36,11 +36,17 @@ from controller.reconcile.live import LiveRevision
 from controller.reconcile.reconciler import Reconciler
 from controller.reconcile.status import Status
 from controller.returners.returners import Returners
+from controller.rollouts.quarantine import CannotRollBack, Quarantine
+from controller.rollouts.rollout import Rollout
+from controller.rollouts.rollouts import NotPossible, RolloutReconciler
+from controller.rollouts.views import quarantine_view, rollout_view
 from controller.runners.runner_jobs import RunnerJobs
 from controller.runners.waiting import call_and_wait
 from controller.schedules.controller_schedule import ControllerSchedule
 from controller.schema.errors import ServiceError
 from controller.schema.events import DROPPED, EventView, WhyView
+from controller.schema.fleet.policies import PolicyView
+from controller.schema.fleet.rollouts import QuarantineView, RolloutAction, RolloutView
 from controller.schema.jobs import JobDetail, JobKill, JobsQuery, JobView
 from controller.schema.keys import (
     ControllerKey,
@@ -55,7 +61,6 @@ from controller.schema.keys import (
 from controller.schema.minions import CompileView, EngineStatus, MinionPresence, MinionStatus, ReturnerStatus
 from controller.schema.orchestrations import OrchestrationDetail, OrchestrationView
 from controller.schema.plans import MinionDiff
-from controller.schema.policies import PolicyView
 from controller.schema.preview_stream import PreviewItem
 from controller.schema.pulls import PullView
 from controller.schema.reactions import ReactionTrace, ReactionView
@@ -127,6 +132,14 @@ class ServedKeys:
     rotations: KeyRotations
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FleetChanges:
+    """How revisions go to the fleet, and are taken back."""
+
+    rollouts: RolloutReconciler
+    quarantine: Quarantine
+
+
 @dataclass(slots=True, kw_only=True)
 class ControllerService:
     """The controller, as far as people may ask it (`ControllerApi` says what each method does)."""
@@ -141,6 +154,7 @@ class ControllerService:
     scheduled: ControllerSchedule
     running_engines: Engines
     telemetry: Telemetry
+    fleet: FleetChanges
 
     # --- status ---
 
@@ -303,6 +317,50 @@ class ControllerService:
         if not connected:
             raise ServiceError("no-target", f"none of {len(minions)} minions is connected")
         return sorted(random.sample(connected, min(size, len(connected))))
+
+    def rollouts(self, limit: int) -> Sequence[RolloutView]:
+        """See `ControllerApi`."""
+        return [rollout_view(each) for each in self.fleet.rollouts.newest(max(1, min(limit, 200)))]
+
+    def rollout(self, name: str) -> RolloutView:
+        """See `ControllerApi`."""
+        found = self._rollout(name)
+        return rollout_view(found, self.fleet.rollouts.standings(found))
+
+    def _rollout(self, name: str) -> Rollout:
+        try:
+            return self.fleet.rollouts.find(name)
+        except LookupError:
+            text = f"no rollout {name!r}" if name else "there was no rollout yet"
+            hint = "`saltern rollout list` shows all" if name else "saltern.yaml has the key `rollout` for them"
+            raise ServiceError("not-found", text, hint=hint) from None
+
+    def change_rollout(self, name: str, action: RolloutAction, *, user: str = "") -> RolloutView:
+        """See `ControllerApi`."""
+        found = self._rollout(name)
+        try:
+            changed = self.fleet.rollouts.change(found, action, user)
+        except NotPossible as error:
+            raise ServiceError("conflict", str(error), hint="`saltern rollout show` says where it stands") from None
+        return rollout_view(changed, self.fleet.rollouts.standings(changed))
+
+    def quarantined(self) -> Sequence[QuarantineView]:
+        """See `ControllerApi`."""
+        return [quarantine_view(each) for each in self.fleet.quarantine.records]
+
+    async def roll_back(self, to: str, why: str, *, user: str = "") -> QuarantineView:
+        """See `ControllerApi`."""
+        try:
+            return quarantine_view(await self.fleet.quarantine.roll_back(to, user=user, why=why))
+        except CannotRollBack as error:
+            raise ServiceError("conflict", str(error), hint="`saltern history` shows what was applied") from None
+
+    async def release_quarantined(self, name: str, *, user: str = "") -> Sequence[QuarantineView]:
+        """See `ControllerApi`."""
+        for each in self.fleet.quarantine.records:
+            if each.label.startswith(name):
+                self.fleet.rollouts.forget_rollback(each.digest)
+        return [quarantine_view(each) for each in await self.fleet.quarantine.release(name, user=user)]
 
     async def policy(self, minion: str) -> PolicyView:
         """See `ControllerApi`."""
@@ -486,6 +544,8 @@ def _declined(minion: str, why: Declined, drifted: int, forbidden: str) -> SyncR
             return SyncReturn(minion=minion, outcome="paused", summary=forbidden or "`saltern resume` first")
         case Declined.OUTSIDE_WINDOW:
             return SyncReturn(minion=minion, outcome="outside-window", summary=forbidden)
+        case Declined.GATED:
+            return SyncReturn(minion=minion, outcome="waits-for-rollout", summary=forbidden)
         case Declined.NOTHING_PENDING:
             states = f"{drifted} state{'' if drifted == 1 else 's'}"
             drift = f", but {states} drifted; --whole heals {'it' if drifted == 1 else 'them'}" if drifted else ""

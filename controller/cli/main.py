@@ -24,6 +24,8 @@ VERBS: dict[str, tuple[str, str]] = {
     "sync": ("sync", "Apply what is pending now."),
     "pause": ("pause", "Apply nothing more on minions."),
     "resume": ("pause", "The opposite of pause."),
+    "rollout": ("rollouts.rollout", "Revisions on their way to the fleet."),
+    "rollback": ("rollouts.rollback", "Take the live revision back."),
     "preview": ("preview", "What moving from one git ref to another would change."),
     "pulls": ("pulls", "The open pull requests, with their previews and what they wait for."),
     "unapply": ("pulls", "Have minions go back from a pull request to what is live."),

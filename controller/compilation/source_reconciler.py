@@ -6,7 +6,7 @@ Trees whose policy cannot be read are not taken. It decides nothing about minion
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Awaitable, Callable, Collection, Iterable
 from dataclasses import dataclass, field, replace
 from functools import partial
 
@@ -50,6 +50,10 @@ class SourceReconciler:
     bus: Bus
     metrics: Metrics
     clock: Callable[[], float]
+    instead_of: Callable[[Trees], Trees]
+    """Gives the trees that are live in the place of these, where their revision was taken back. Called in a thread."""
+    after_compile: Callable[[Trees], Awaitable[None]]
+    """To be told when all minions are compiled against trees that are live."""
     fileserver_events: bool = False
     """Whether Salt's event of a fetch that brought something is published, too."""
     error: str = ""
@@ -178,7 +182,7 @@ class SourceReconciler:
         """Make the trees live that the remotes have now, and wait until minions are compiled against them."""
         async with self._taking:
             try:
-                trees = await asyncio.to_thread(self.source.live)
+                trees = await asyncio.to_thread(lambda: self.instead_of(self.source.live()))
             except GitfsError as error:
                 # The next fetch repairs the mirror and brings us here again.
                 log.error("live trees cannot be read; last good revision stays live", error=error.for_operator)
@@ -188,6 +192,8 @@ class SourceReconciler:
             if trees.revision.digest != self.live.digest and not self._adopt(trees):
                 return
         await self.builds.compiled()
+        if self.live.trees is not None:
+            await self.after_compile(self.live.trees)
         if self.live.policy != self.live.followed:
             self.live.followed = self.live.policy
             self.reconciler.wake(record.id for record in self.store.minions.all())

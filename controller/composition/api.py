@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from functools import partial
 
 from controller.api.key_changes import KeyChanges
-from controller.api.service import ControllerService, GitSources, MinionActions, ServedKeys, Telemetry
+from controller.api.service import ControllerService, FleetChanges, GitSources, MinionActions, ServedKeys, Telemetry
 from controller.composition.compilation import CompilationParts
 from controller.composition.reconcile import compose_status
+from controller.composition.rollouts import FleetParts
 from controller.composition.shared import Shared
 from controller.engines.engines import Engines
 from controller.jobs.batches import Batches
@@ -127,6 +128,7 @@ class ServedParts:
     schedule: ControllerSchedule
     engines: Engines
     returners: Returners
+    fleet: FleetParts
 
 
 def compose_service(
@@ -151,6 +153,7 @@ def compose_service(
         telemetry=Telemetry(
             bus=shared.bus, event_log=shared.event_log, metrics=shared.metrics, returners=parts.returners
         ),
+        fleet=FleetChanges(rollouts=parts.fleet.rollouts, quarantine=parts.fleet.quarantine),
     )
 
 

@@ -20,6 +20,7 @@ from controller.compilation.runners import Runners
 from controller.compilation.sandbox_policy import sandbox_policy_of
 from controller.compilation.source_reconciler import SourceReconciler
 from controller.compilation.workers.template_codes import TemplateCodes
+from controller.composition.rollouts import FleetParts
 from controller.composition.shared import Shared
 from controller.config.sections import PortOptions
 from controller.reconcile.reconciler import Reconciler
@@ -51,7 +52,7 @@ class CompilationParts:
     sources: SourceReconciler
 
 
-def compose_compilation(shared: Shared, server: Server, reconciler: Reconciler) -> CompilationParts:
+def compose_compilation(shared: Shared, server: Server, reconciler: Reconciler, fleet: FleetParts) -> CompilationParts:
     """All parts between the trees and the stored documents."""
     settings, store = shared.resources.settings, shared.resources.store
     mines = MineStore(
@@ -96,7 +97,7 @@ def compose_compilation(shared: Shared, server: Server, reconciler: Reconciler) 
         ),
         runners,
     )
-    sources = _sources(shared, builds, reconciler)
+    sources = _sources(shared, builds, reconciler, fleet)
     return CompilationParts(
         pool=pool,
         preview_pool=preview_pool,
@@ -176,8 +177,8 @@ def _builds(
     )
 
 
-def _sources(shared: Shared, builds: BuildReconciler, reconciler: Reconciler) -> SourceReconciler:
-    return SourceReconciler(
+def _sources(shared: Shared, builds: BuildReconciler, reconciler: Reconciler, fleet: FleetParts) -> SourceReconciler:
+    sources = SourceReconciler(
         source=shared.resources.source,
         live=shared.live,
         builds=builds,
@@ -187,8 +188,12 @@ def _sources(shared: Shared, builds: BuildReconciler, reconciler: Reconciler) ->
         bus=shared.bus,
         metrics=shared.metrics,
         clock=shared.clock,
+        instead_of=fleet.quarantine.instead_of,
+        after_compile=fleet.rollouts.begin,
         fileserver_events=shared.resources.settings.fileserver_events,
     )
+    fleet.go_live.sources = sources
+    return sources
 
 
 def _fleet_version(keyring: KeyRegistry, sessions: Sessions) -> int:

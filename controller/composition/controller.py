@@ -17,6 +17,7 @@ from controller.composition.pull_requests import compose_pull_requests
 from controller.composition.reactions import compose_reactor
 from controller.composition.reconcile import compose_reconciler
 from controller.composition.returners import compose_returners
+from controller.composition.rollouts import compose_rollouts
 from controller.composition.runners import compose_engines, compose_runners
 from controller.composition.shared import Resources, Shared, share
 from controller.engines.engines import Engines
@@ -27,6 +28,7 @@ from controller.pull_requests.reconciler import PullRequests
 from controller.reactions.reactor import Reactor
 from controller.reconcile.reconciler import Reconciler
 from controller.returners.returners import Returners
+from controller.rollouts.rollouts import RolloutReconciler
 from controller.runners.runner_jobs import RunnerJobs
 from controller.schedules.controller_schedule import ControllerSchedule
 from controller.schedules.switches import Switches
@@ -46,6 +48,7 @@ class Parts:
     builds: BuildReconciler
     sources: SourceReconciler
     reconciler: Reconciler
+    rollouts: RolloutReconciler
     handlers: MessageHandlers
     service: ControllerService
     pull_requests: PullRequests
@@ -62,7 +65,8 @@ def compose(resources: Resources) -> Parts:
     shared = share(resources)
     wire = compose_wire(shared)
     reconciler = compose_reconciler(shared, wire.server)
-    compilation = compose_compilation(shared, wire.server, reconciler)
+    fleet = compose_rollouts(shared, reconciler)
+    compilation = compose_compilation(shared, wire.server, reconciler, fleet)
     access = compose_access(shared)
     handlers = compose_handlers(shared, wire.server, reconciler, compilation, access)
     actions = compose_actions(shared, wire.server, reconciler, compilation, handlers)
@@ -81,6 +85,7 @@ def compose(resources: Resources) -> Parts:
         schedule=schedule,
         engines=engines,
         returners=returners,
+        fleet=fleet,
     )
     wire.backpressure.attach(wire.server, handlers.deliver)
     return Parts(
@@ -93,6 +98,7 @@ def compose(resources: Resources) -> Parts:
         builds=compilation.builds,
         sources=compilation.sources,
         reconciler=reconciler,
+        rollouts=fleet.rollouts,
         handlers=handlers,
         service=compose_service(shared, compilation, actions, served),
         pull_requests=pull_requests,

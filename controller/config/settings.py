@@ -116,6 +116,26 @@ Grants: TypeAlias = Annotated[
 ]
 
 
+def _commands(value: Any) -> Any:
+    if not isinstance(value, dict):
+        raise ValueError
+    found = {str(name): [words] if isinstance(words, str) else words for name, words in value.items()}
+    if not all(
+        isinstance(words, list) and words and all(isinstance(w, str) for w in words) for words in found.values()
+    ):
+        raise ValueError
+    if not all(words[0].startswith("/") for words in found.values()):
+        raise ValueError
+    return found
+
+
+RolloutCommands: TypeAlias = Annotated[
+    Mapping[str, tuple[str, ...]],
+    Wanted("a mapping of names to programs, like `smoke: [/usr/local/bin/smoke, --fast]`"),
+    Prepare(_commands),
+]
+
+
 class BadControllerSettings(Exception):
     """The configuration cannot be used; one line for each fault, with its file and line."""
 
@@ -179,6 +199,10 @@ class ControllerSettings:
     """What these may do beside reading the trees: `network`, `programs`, and read what lies at absolute paths."""
     preview_py_renderer: Flag = False
     """Run `#!py` and `#!mako` of branches that are only previewed. They are programs, run as the controller's user."""
+    prometheus_url: OptionText = ""
+    """The server that gates of rollouts ask; empty: there is none."""
+    rollout_commands: RolloutCommands = field(default_factory=dict)
+    """Name -> program with its arguments, for gates of rollouts."""
     keep_runs: Count = 1000
     """Of each minion."""
     resume_orchestrations: Flag = True

@@ -175,6 +175,18 @@ def _pull_applied(data: _Data) -> list[str]:
     return [f"{_user(data)}: /saltern apply on {data.get('project')}#{data.get('number')}"]
 
 
+def _rollout(data: _Data) -> list[str]:
+    what = f"rollout {data.get('id')} of {data.get('revision')}: {data.get('phase')}"
+    if "wave" in data:
+        what = f"rollout {data.get('id')}: {data['wave']}{' (canary)' if data.get('canary') else ''} is released"
+    return [what, *([str(data["why"])] if data.get("why") else [])]
+
+
+def _rolled_back(data: _Data) -> list[str]:
+    why = [str(data["why"])] if data.get("why") else []
+    return [f"{_user(data)}: {data.get('revision')} is taken back to {data.get('back_to')}", *why]
+
+
 def _run(data: _Data) -> list[str]:
     count = data.get("states")
     what = "the whole highstate" if count == "all" else f"{count} state{'' if count == 1 else 's'}"
@@ -216,6 +228,8 @@ _WORDS: dict[str, tuple[str, Callable[[_Data], list[str]]]] = {
     "saltern/sync": ("request", _sync),
     "saltern/minion/*/resumed": ("request", _resumed),
     "saltern/minion/*/paused": ("request", _paused),
+    "saltern/rollout/*/*": ("rollout", _rollout),
+    "saltern/revision/*/rolled-back": ("revision", _rolled_back),
     "saltern/minion/*/held": ("request", _held),
     "saltern/minion/*/released": ("request", _released),
     "saltern/pull/*/applied": ("request", _pull_applied),

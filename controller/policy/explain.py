@@ -8,7 +8,7 @@ import msgspec
 
 from controller.policy.policy import MinionPolicy, Policy, changed
 from controller.policy.windows import is_active, look, opens_at
-from controller.schema.policies import PolicyIgnored, PolicyKey, PolicyView, PolicyWindow
+from controller.schema.fleet.policies import PolicyIgnored, PolicyKey, PolicyView, PolicyWindow
 from highstate.types import Minion
 
 _PLAIN = ("apply", "push", "verify", "suspend")

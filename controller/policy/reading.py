@@ -16,6 +16,7 @@ import yaml
 from controller.policy.entries import read_entries
 from controller.policy.ignored import check_ignored
 from controller.policy.policy import DriftPolicy, EventPolicy, Policy, PreviewPolicy, RetryPolicy
+from controller.policy.rollout import RolloutPolicy, with_nodegroups
 from controller.policy.seconds import with_seconds
 from controller.policy.tree_beacons import read_tree_beacons
 from controller.policy.windows import check_window
@@ -33,6 +34,7 @@ _SECTIONS: dict[str, type[msgspec.Struct]] = {
     "retry": RetryPolicy,
     "previews": PreviewPolicy,
     "events": EventPolicy,
+    "rollout": RolloutPolicy,
 }
 
 
@@ -74,6 +76,8 @@ def read_policy(files: Files, nodegroups: Mapping[str, Any] | None = None) -> Po
             check_window(window)
         check_ignored(policy.ignore_differences)
         policy.previews.canaries_of(1)
+        if policy.rollout is not None:
+            policy = msgspec.structs.replace(policy, rollout=with_nodegroups(policy.rollout, nodegroups or {}))
         if "policies" in given:
             faults: list[Fault] = []
             entries = read_entries(parse_document(text, POLICY_FILE).get("policies"), policy, nodegroups or {}, faults)
@@ -129,7 +133,7 @@ def _path_of(message: str) -> tuple[str, ...]:
     where = re.search(r"at `\$\.?([^`]*)`", message)
     keys = [key for key in re.split(r"[.\[\]]", where[1] if where else "") if key]
     unknown = re.search(r"unknown field `([^`]*)`", message)
-    scheduled = re.match(r"(drift|previews|retry|windows|ignore_differences)[.:](\w*)", message)
+    scheduled = re.match(r"(drift|previews|retry|windows|ignore_differences|rollout)[.:](\w*)", message)
     return (*keys, *(unknown.groups() if unknown else ()), *(filter(None, scheduled.groups()) if scheduled else ()))
 
 

@@ -8,7 +8,8 @@ import msgspec
 
 from controller.policy.entries import DriftChange, PolicyEntry, RetryChange
 from controller.policy.policy import DriftPolicy, Policy, PreviewPolicy, RetryPolicy, Window
-from controller.policy.seconds import TIMES
+from controller.policy.rollout import Gate, RolloutPolicy, Wave
+from controller.policy.seconds import ROLLOUT_LISTS, TIMES
 
 _TIME = {"anyOf": [{"type": "number", "minimum": 0}, {"type": "string", "pattern": r"^\d+(\.\d+)?\s*[smhd]?$"}]}
 _STRUCTS: dict[str, tuple[type[msgspec.Struct], ...]] = {
@@ -16,7 +17,9 @@ _STRUCTS: dict[str, tuple[type[msgspec.Struct], ...]] = {
     "previews": (PreviewPolicy,),
     "retry": (RetryPolicy, RetryChange),
     "windows": (Window,),
+    "rollout": (RolloutPolicy,),
 }
+_LISTED: dict[str, type[msgspec.Struct]] = {"waves": Wave, "gates": Gate}
 """Section -> the types that hold its times."""
 _FREE = {"reactor": "array", "rules": "array", "schedule": "object", "beacons": "array"}
 """Keys whose values are described on pages of their own."""
@@ -40,10 +43,11 @@ def json_schema() -> dict[str, Any]:
     found = parts.pop(root["$ref"].rpartition("/")[2])
     for name, kind in _FREE.items():
         found["properties"][name] = {"type": kind}
-    for section, keys in TIMES.items():
-        for struct in _STRUCTS[section]:
-            for key in keys & parts[struct.__name__]["properties"].keys():
-                parts[struct.__name__]["properties"][key] = dict(_TIME)
+    timed = [(struct, keys) for section, keys in TIMES.items() for struct in _STRUCTS[section]]
+    timed += [(_LISTED[name], keys) for name, keys in ROLLOUT_LISTS.items()]
+    for struct, keys in timed:
+        for key in keys & parts[struct.__name__]["properties"].keys():
+            parts[struct.__name__]["properties"][key] = dict(_TIME)
     for part in (found, *parts.values()):
         for each in part["properties"].values():
             each.pop("default", None)

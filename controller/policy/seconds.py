@@ -12,8 +12,11 @@ TIMES = {
     "previews": frozenset(("apply_hold",)),
     "retry": frozenset(("duration", "max_duration")),
     "windows": frozenset(("duration",)),
+    "rollout": frozenset(("soak", "timeout", "confirm", "gate_timeout")),
 }
 """Keys of sections that are times."""
+ROLLOUT_LISTS = {"waves": frozenset(("soak",)), "gates": frozenset(("quiet",))}
+"""Keys of the lists within `rollout`; waves have gates, too."""
 
 
 def with_seconds(data: Any) -> Any:
@@ -28,6 +31,18 @@ def with_seconds(data: Any) -> Any:
             found[section] = _converted(section, given, keys)
         if section not in data:
             del found[section]
+    if isinstance(found.get("rollout"), dict):
+        found["rollout"] = _lists_of_rollout(found["rollout"])
+    return found
+
+
+def _lists_of_rollout(given: Any) -> Any:
+    if not isinstance(given, Mapping):
+        return given
+    found = dict(given)
+    for name, keys in ROLLOUT_LISTS.items():
+        if isinstance(each := found.get(name), list):
+            found[name] = [_lists_of_rollout(_converted(f"rollout.{name}", one, keys)) for one in each]
     return found
 
 

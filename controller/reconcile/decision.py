@@ -122,6 +122,8 @@ class ObservedState:
     unchecked: str = ""
     """Id of the newest good run of a part of the highstate, while nothing looked at the whole since."""
     request: Request | None = None
+    gated: bool = False
+    """Whether a rollout has not come to this minion yet."""
     hold_until: float | None = None
     """Where the desired document is held for a pull request: when it no longer is, in seconds since the epoch."""
 
@@ -182,6 +184,7 @@ class Declined(enum.Enum):
     FOLLOWS_ANOTHER = "follows-another"
     PAUSED = "paused"
     OUTSIDE_WINDOW = "outside-window"
+    GATED = "waits-for-rollout"
     NOTHING_PENDING = "nothing-pending"
 
 
@@ -323,7 +326,7 @@ def _within_window(instructions: list[Instruction], policy: MinionPolicy, now: f
 def _answer(state: ObservedState, request: Request, policy: MinionPolicy, now: float) -> list[Instruction]:
     """What a person asks for goes by the same rules as a push, but neither `manual` nor back-off waits.
 
-    A window that is closed to people too does.
+    A window that is closed to people too does, and so does a rollout.
     """
     if not state.connected:
         return [Decline(Declined.UNREACHABLE)]
@@ -333,6 +336,8 @@ def _answer(state: ObservedState, request: Request, policy: MinionPolicy, now: f
         return [Decline(Declined.PAUSED)]
     if not request.test and not (window := look(policy.windows, now)).open and not window.manual:
         return [Decline(Declined.OUTSIDE_WINDOW)]
+    if state.gated and not request.test and state.applied != state.desired:
+        return [Decline(Declined.GATED)]
     if state.open_run is not None:
         return [_joined(state.open_run, request, state.desired)]
     failed = state.last_run is not None and not state.last_run.good
@@ -369,7 +374,7 @@ def _waits(state: ObservedState, policy: MinionPolicy, now: float) -> bool:
     Until then the minion holds what it was told before: drift is looked for in that, and not in what is to come.
     """
     begun = state.last_run is not None and state.last_run.digest == state.desired
-    held_back = state.paused or policy.apply == "manual" or not look(policy.windows, now).open
+    held_back = state.paused or state.gated or policy.apply == "manual" or not look(policy.windows, now).open
     return held_back and bool(state.applied) and state.applied != state.desired and not begun
 
 
@@ -397,8 +402,8 @@ def _next_run(state: ObservedState, policy: MinionPolicy, now: float) -> list[In
 
 
 def _apply(state: ObservedState, policy: MinionPolicy, now: float) -> list[Instruction]:
-    if policy.apply == "manual":
-        return []  # `saltern sync` starts the run
+    if policy.apply == "manual" or state.gated:
+        return []  # `saltern sync` or the rollout starts the run
     last = state.last_run
     if last is not None and not last.good and last.digest == state.desired:
         wait = policy.retry.wait(last.failures)
@@ -426,7 +431,7 @@ def backoff(failures: int) -> float:
 
 def is_current(state: ObservedState) -> bool:
     """Whether the minion has applied what the last attempted revision says."""
-    return bool(state.generation) and state.applied == state.desired and not state.broken
+    return bool(state.generation) and state.applied == state.desired and not state.broken and not _left_halfway(state)
 
 
 def sync_of(state: ObservedState) -> Sync:
@@ -439,9 +444,14 @@ def sync_of(state: ObservedState) -> Sync:
         return Sync.UNKNOWN
     if state.open_run is not None and state.connected:
         return Sync.PROGRESSING
-    if state.applied != state.desired:
+    if state.applied != state.desired or _left_halfway(state):
         return Sync.OUT_OF_SYNC
     return Sync.SYNCED if state.hold_until is None else Sync.HELD
+
+
+def _left_halfway(state: ObservedState) -> bool:
+    """Whether a run of another document ended badly since: what it reached of the machine has to be taken back."""
+    return state.last_run is not None and not state.last_run.good and state.last_run.digest != state.desired
 
 
 def health_of(state: ObservedState) -> Health:

@@ -62,10 +62,10 @@ class LiveRevision:
 
     @property
     def has_bounds(self) -> bool:
-        """Whether a window or a suspension holds for any minion."""
+        """Whether a window, a suspension or a rollout holds for any minion."""
         policies = (self.policy, self.followed or self.policy)
         bounds = ({"windows", "suspend"} & entry.changes.keys() for each in policies for entry in each.policies)
-        return any(each.windows or each.suspend for each in policies) or any(bounds)
+        return any(each.windows or each.suspend or each.rollout for each in policies) or any(bounds)
 
     @property
     def label(self) -> str:

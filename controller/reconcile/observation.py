@@ -51,6 +51,7 @@ def observe(
     *,
     suspended: bool = False,
     lags: bool = False,
+    gated: bool = False,
 ) -> ObservedState:
     """The facts about one minion.
 
@@ -61,6 +62,7 @@ def observe(
         request: what a person asks for and has no answer to yet.
         suspended: whether its policy pauses it.
         lags: whether remotes have to be fetched first.
+        gated: whether a rollout keeps it from what it shall have.
     """
     desired = row.desired
     return ObservedState(
@@ -75,6 +77,7 @@ def observe(
         applied_for_others=session.applied if session else "",
         follows=session is None or session.follows,
         lags=lags,
+        gated=gated,
         hold_until=row.hold.until if row.hold else None,
         open_run=_open_run(row.open_run, session),
         last_run=_last_run(row.last_run, streaks.failures),

@@ -44,6 +44,7 @@ from controller.reconcile.decision import (
     reconcile,
 )
 from controller.reconcile.documents import Documents
+from controller.reconcile.gating import OpenGate, RolloutGate
 from controller.reconcile.holds import hold_text, release
 from controller.reconcile.jids import Jids
 from controller.reconcile.live import LiveRevision
@@ -98,6 +99,7 @@ class Reconciler:
     run_timeout: float
     live: LiveRevision = field(default_factory=LiveRevision)
     lag: RemoteLag = field(default_factory=RemoteLag)
+    rollouts: RolloutGate = field(default_factory=OpenGate)
     _queue: WorkQueue = field(init=False)
     _causes: dict[str, int] = field(default_factory=dict)
     """Minion -> id of the event that changed its desired state and woke it."""
@@ -155,7 +157,9 @@ class Reconciler:
 
     def _reconcile(self, row: StatusRow, now: float) -> None:
         self.metrics.reconciled()
-        for instruction in reconcile(self.observed(row), self.policy_of(row), now, run_timeout=self.run_timeout):
+        state = self.observed(row)
+        self.rollouts.saw(row.minion.id, state)
+        for instruction in reconcile(state, self.policy_of(row), now, run_timeout=self.run_timeout):
             self._carry_out(row, instruction, now)
 
     # --- observed state ---
@@ -175,6 +179,8 @@ class Reconciler:
         if not self.live.has_bounds:
             return ""
         rows = self.store.minions.status([minion])
+        if rows and (waits := self.rollouts.waits(rows[0])):
+            return waits
         policy = self.policy_of(rows[0]) if rows else self.live.policy
         if policy.suspend:
             return SUSPENDED
@@ -197,8 +203,9 @@ class Reconciler:
             missed=self._checks.missed_in(minion),
         )
         request, suspended = self._requests.get(minion), self.policy_of(row).suspend
-        lags = bool(self.unfetched(row))
-        return observe(row, self.sessions.session(minion), streaks, request, suspended=suspended, lags=lags)
+        lags, gated = bool(self.unfetched(row)), bool(self.rollouts.waits(row))
+        session = self.sessions.session(minion)
+        return observe(row, session, streaks, request, suspended=suspended, lags=lags, gated=gated)
 
     def unfetched(self, row: StatusRow) -> tuple[str, ...]:
         """The remotes that have to be fetched before anything is decided for a minion."""

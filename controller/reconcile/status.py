@@ -26,9 +26,9 @@ from controller.reconcile.plan_text import Contents, change_views, pillar_text, 
 from controller.reconcile.reconciler import SUSPENDED, Reconciler
 from controller.reconcile.source_differences import ReadBlob, SourceDifferences
 from controller.schema.errors import ServiceError
+from controller.schema.fleet.policies import PolicyView
 from controller.schema.minions import CompileView, HeldPull, MinionStatus, VolatileRead
 from controller.schema.plans import DriftView, MinionDiff
-from controller.schema.policies import PolicyView
 from controller.schema.runs import HistoryEntry, RunView
 from controller.sessions.sessions import KeyRegistry, Sessions
 from controller.store import HoldRecord, RunRecord, StatusRow, Store
@@ -79,7 +79,9 @@ class Status:
         """Why the policy forbids that something is applied on a minion now; empty where it does not."""
         row = self.known(minion)
         policy = self.reconciler.policy_of(row)
-        return SUSPENDED if policy.suspend else window_text(policy.windows, self.reconciler.clock())
+        if policy.suspend:
+            return SUSPENDED
+        return window_text(policy.windows, self.reconciler.clock()) or self.reconciler.rollouts.waits(row)
 
     def samples(self) -> Iterator[MinionSample]:
         """What a scrape shows of each minion."""
@@ -128,6 +130,7 @@ class Status:
             message=f"running: {running[0]}"
             if running
             else _lagging(self.reconciler.unfetched(row) if view.lags else ())
+            or (self._gate(row) if view.gated and sync_of(view) is Sync.OUT_OF_SYNC and not errors else "")
             or _message(row, view, errors, self.reconciler.policy_of(row), self.reconciler.clock())
             or _owing(pending_triggers)
             or _faulty(session.problems if session else ()),
@@ -139,6 +142,9 @@ class Status:
             pending_triggers=pending_triggers,
             problems=session.problems if session else (),
         )
+
+    def _gate(self, row: StatusRow) -> str:
+        return f"waits: {self.reconciler.rollouts.waits(row)}"
 
     async def diff(self, ids: Sequence[str]) -> list[MinionDiff]:
         """What is pending and what drifted on these minions; compared in a thread."""

@@ -9,6 +9,8 @@ from collections.abc import AsyncIterator, Sequence
 from typing import Protocol
 
 from controller.schema.events import EventView, WhyView
+from controller.schema.fleet.policies import PolicyView
+from controller.schema.fleet.rollouts import QuarantineView, RolloutAction, RolloutView
 from controller.schema.jobs import JobDetail, JobKill, JobsQuery, JobView
 from controller.schema.keys import (
     ControllerKey,
@@ -23,7 +25,6 @@ from controller.schema.keys import (
 from controller.schema.minions import CompileView, EngineStatus, MinionPresence, MinionStatus, ReturnerStatus
 from controller.schema.orchestrations import OrchestrationDetail, OrchestrationView
 from controller.schema.plans import MinionDiff
-from controller.schema.policies import PolicyView
 from controller.schema.preview_stream import PreviewItem
 from controller.schema.pulls import PullView
 from controller.schema.reactions import ReactionTrace, ReactionView
@@ -111,6 +112,24 @@ class ControllerApi(Protocol):
 
     async def policy(self, minion: str) -> PolicyView:
         """What of saltern.yaml holds for a minion now."""
+
+    def rollouts(self, limit: int) -> Sequence[RolloutView]:
+        """The newest rollouts, newest first."""
+
+    def rollout(self, name: str) -> RolloutView:
+        """One, by id or revision (empty: the newest), with its batches."""
+
+    def change_rollout(self, name: str, action: RolloutAction, *, user: str = "") -> RolloutView:
+        """Pause, resume, abort, try again, approve, promote or confirm it."""
+
+    def quarantined(self) -> Sequence[QuarantineView]:
+        """Revisions that were taken back."""
+
+    async def roll_back(self, to: str, why: str, *, user: str = "") -> QuarantineView:
+        """Take the live revision back; an earlier one (empty: the one before) is live in its place."""
+
+    async def release_quarantined(self, name: str, *, user: str = "") -> Sequence[QuarantineView]:
+        """Let revisions go live again that were taken back."""
 
     def run_detail(self, run_id: str) -> RunView:
         """One run; an unambiguous beginning of its id is enough."""

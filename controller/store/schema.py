@@ -356,5 +356,28 @@ audit_log = Table(
 )
 """What was decided about requests of people; each row has a digest of itself and the one before it."""
 
+rollouts = Table(
+    "rollouts",
+    metadata,
+    Column("seq", Integer, primary_key=True, autoincrement=True),
+    Column("id", String(64), nullable=False, unique=True),
+    Column("record", LargeBinary, nullable=False),
+)
+"""Revisions on their way to the minions, whole."""
+
+quarantine = Table(
+    "quarantine",
+    metadata,
+    Column("digest", String(64), primary_key=True),
+    Column("label", String(255), nullable=False),
+    Column("back_to", String(64), nullable=False),
+    Column("back_label", String(255), nullable=False),
+    Column("commits", LargeBinary, nullable=False),
+    Column("user", Text, nullable=False),
+    Column("why", Text, nullable=False),
+    Column("at", Float, nullable=False),
+)
+"""Revisions that were taken back."""
+
 version = Table("alembic_version", MetaData(), Column("version_num", String(32), primary_key=True))
 """Alembic's own table, read here so that Alembic need not be loaded."""

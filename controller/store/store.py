@@ -28,9 +28,13 @@ from controller.store.pull_requests import PullRequestTable
 from controller.store.queues import Queues
 from controller.store.reports import Reports
 from controller.store.revisions import Revisions
+from controller.store.rollouts.quarantine import QuarantineTable
+from controller.store.rollouts.table import RolloutTable
 from controller.store.run_events import RunEventCounts
 from controller.store.runs import Runs
 from controller.store.secrets import SecretsTable
+
+_KEPT_ROLLOUTS = 200
 
 
 class Store:
@@ -62,6 +66,8 @@ class Store:
         self.queues = Queues(database)
         self.orchestrations = Orchestrations(database)
         self.pull_requests = PullRequestTable(database)
+        self.rollouts = RolloutTable(database)
+        self.quarantine = QuarantineTable(database)
         self.access_tokens = AccessTokens(database)
         self.enrolment_tokens = EnrolmentTokens(database)
         self.audit_log = AuditLog(database)
@@ -97,6 +103,7 @@ class Store:
         """
         gone = sum(self.runs.prune(keep, minion_id, result_bytes) for minion_id in self.runs.minions())
         self.jobs.prune()
+        self.rollouts.prune(_KEPT_ROLLOUTS)
         self.documents.prune()
         self.revisions.prune(keep)
         return gone

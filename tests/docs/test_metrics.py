@@ -11,6 +11,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from controller.observe.metrics import Metrics, MinionSample
 from controller.observe.pull_metrics import PullMetrics
+from controller.observe.rollout_metrics import RolloutMetrics
 from controller.schema.minions import HealthName, SyncName
 from wire.messages import RunKind
 from wire.server.types import RefusalReason
@@ -48,6 +49,9 @@ def series() -> dict[str, tuple[str, frozenset[str]]]:
     metrics.returner_state("redis", 1, 0, 0)
     metrics.limit_refused("webhook", "body-bytes")
     metrics.stalled(1.0, 1.0)
+    rollouts = RolloutMetrics(metrics.registry)
+    rollouts.ended("Failed")
+    rollouts.phase("Failed")
     pulls = PullMetrics(metrics.registry)
     pulls.previewed(0.1, ok=True)
     pulls.predicted(1, 1)

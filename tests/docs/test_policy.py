@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from controller.config.settings import load_file
 from controller.policy.policy import DriftPolicy, EventPolicy, Policy, PreviewPolicy, RetryPolicy
 from controller.policy.reading import read_policy
+from controller.policy.rollout import Gate, RolloutPolicy
+from controller.rollouts.rollout import Phase
 from highstate.files import MemoryFiles
 from options.durations import parse_seconds
 
@@ -35,6 +38,8 @@ def test_every_key_and_default(pages, rows, coded):
     for section, each in sections.items():
         plain |= {f"{section}.{name}": getattr(each, name) for name in each.__struct_fields__}
     assert set(table) == set(plain)
+    assert plain.pop("rollout") is None
+    assert table.pop("rollout")[2] == "(none)"
     for key, row in table.items():
         default = row[2].strip("`").replace("(empty)", "")
         if key in ("reactor", "rules", "schedule", "beacons", "windows", "policies", "ignore_differences"):
@@ -53,3 +58,29 @@ def test_times_are_written_as_said(pages, coded):
     line = next(line for line in pages[PAGE].prose.splitlines() if line.startswith("A time is"))
     for time in [text for text in coded(line) if text[0].isdigit()]:
         assert parse_seconds(time) > 0
+
+
+def test_every_key_of_rollouts(pages, rows):
+    page = pages["docs/rollouts.md"]
+    table = {row[0].strip("`"): row for row in rows(page.prose) if len(row) == 4}
+    table.pop("Key of `rollout", None)
+    default = RolloutPolicy()
+    assert set(table) == set(RolloutPolicy.__struct_fields__)
+    for key, row in table.items():
+        said, value = row[2].strip("`"), getattr(default, key)
+        if row[1] == "time":
+            assert parse_seconds(said) == value, key
+        else:
+            assert said == {None: "(none)", (): "(empty)"}.get(value, str(value)), key
+    phases = {row[0].strip("`") for row in rows(page.section("Commands")) if len(row) == 2}
+    assert {each.value for each in Phase} <= phases
+    kinds = {row[0].strip("`") for row in rows(page.section("Gates")) if len(row) == 2}
+    assert set(Gate(command="x").kinds) == kinds - {"Key"}
+
+
+def test_the_example_of_a_rollout_is_one(root):
+    found = read((root / "examples/rollouts/saltern.yaml").read_text()).rollout
+    assert [wave.name for wave in found.waves] == ["test", "production"]
+    settings = load_file(root / "examples/rollouts/controller.conf")
+    assert found.waves[0].gates[0].command in settings.rollout_commands
+    assert settings.prometheus_url

@@ -15,7 +15,7 @@ from controller.schema.runs import CallProgress, SyncReturn
 from controller.schema.targets import TargetExpression
 
 _BAD = ("failed", "error", "unreachable", "refused", "lost")
-_WAITING = ("pending", "paused", "outside-window")
+_WAITING = ("pending", "paused", "outside-window", "waits-for-rollout")
 """What is pending still is."""
 
 

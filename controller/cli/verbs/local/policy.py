@@ -16,7 +16,7 @@ from controller.cli.compile_inputs import mapping_of
 from controller.cli.config_folder import require_configuration
 from controller.cli.configuration import settings_of
 from controller.cli.failure import FAILED, OK, Failure
-from controller.schema.policies import PolicyIgnored, PolicyView, PolicyWindow
+from controller.schema.fleet.policies import PolicyIgnored, PolicyView, PolicyWindow
 
 if TYPE_CHECKING:
     from controller.policy.policy import Policy

@@ -1,0 +1,1 @@
+"""How revisions go to the fleet: policies, rollouts, rollbacks."""

@@ -1,0 +1,92 @@
+"""Rollouts, and revisions that were taken back. Times are seconds since the epoch."""
+
+from __future__ import annotations
+
+from typing import Literal, TypeAlias
+
+from controller.schema.structs import ApiStruct
+
+RolloutAction: TypeAlias = Literal["pause", "resume", "abort", "retry", "approve", "promote", "confirm"]
+
+
+class BatchView(ApiStruct, frozen=True, kw_only=True):
+    """Minions that are released together."""
+
+    wave: str
+    canary: bool
+    state: Literal["waiting", "released", "done"]
+    minions: int
+    good: int = 0
+    failed: int = 0
+    pending: int = 0
+    outside_window: int = 0
+    absent: int = 0
+    held: int = 0
+    """Paused, manual, or with a pull request applied."""
+    names: tuple[str, ...] = ()
+    """The first of its minions."""
+    failures: tuple[str, ...] = ()
+    """The first on which it failed."""
+
+
+class RolloutView(ApiStruct, frozen=True, kw_only=True):
+    """A revision on its way to the minions that it changes something for."""
+
+    id: str
+    revision: str
+    about: str
+    phase: str
+    since: float
+    why: str
+    created: float
+    minions: int
+    released: int
+    """Minions of the batches that were released."""
+    approvals: tuple[str, ...] = ()
+    needs: int = 0
+    batches: tuple[BatchView, ...] = ()
+    """Of a single one that is shown."""
+
+
+class RolloutsQuery(ApiStruct, frozen=True, kw_only=True):
+    """`saltern rollout list`."""
+
+    limit: int = 20
+
+
+class RolloutQuery(ApiStruct, frozen=True, kw_only=True):
+    """`saltern rollout show`. Empty: the newest."""
+
+    name: str = ""
+
+
+class RolloutQuestion(ApiStruct, frozen=True, kw_only=True):
+    """What a person does with a rollout."""
+
+    action: RolloutAction
+    name: str = ""
+
+
+class RollbackQuestion(ApiStruct, frozen=True, kw_only=True):
+    """`saltern rollback`."""
+
+    to: str = ""
+    """Label of a revision; empty: the one before the live one."""
+    why: str = ""
+
+
+class QuarantineQuestion(ApiStruct, frozen=True, kw_only=True):
+    """`saltern rollback --undo`."""
+
+    name: str = ""
+    """Label of a revision, or its beginning; empty: all."""
+
+
+class QuarantineView(ApiStruct, frozen=True, kw_only=True):
+    """A revision that does not go live."""
+
+    revision: str
+    back_to: str
+    user: str
+    why: str
+    at: float

@@ -1,0 +1,1 @@
+"""Rollouts, and revisions that were taken back."""

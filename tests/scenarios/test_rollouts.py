@@ -1,0 +1,130 @@
+"""Rollouts and rollbacks with real processes: who gets a push when, what stops it, and what is taken back."""
+
+import json
+
+NUMBER = {"pillar/numbers.sls": ("number: 0\n", "number: 1\n")}
+BREAKS = {"states/app.sls": ("app-config:\n", "broken:\n  cmd.run:\n    - name: 'false'\napp-config:\n")}
+
+
+def with_rollout(rig, text):
+    rig.wait_applied(rig.push("what all have"))
+    head = rig.push("policy", {"states/saltern.yaml": ("drift:", f"rollout: {text}\ndrift:")})
+    rig.wait("the policy", lambda: {each["applied_revision"] for each in rig.status().values()} == {head})
+
+
+def applied(rig):
+    return {minion for minion in rig.minions if "number 1" in (rig.root(minion) / "app.conf").read_text()}
+
+
+def shown(rig, name=""):
+    return json.loads(rig.saltern("rollout", "show", *([name] if name else []), "--out", "json", check=False).stdout)
+
+
+def in_phase(rig, phase):
+    def there():
+        found = rig.ask("/rollouts")
+        return found[0] if found and found[0]["phase"] == phase else None
+
+    return rig.wait(f"phase {phase}", there)
+
+
+def test_waves_come_one_after_another_and_the_next_waits_for_somebody(make_rig):
+    rig = make_rig(minions={"test1": {}, "web1": {}, "web2": {}})
+    with_rollout(rig, "{waves: [{name: test, target: 'test*'}, {name: web, target: 'web*', approve: true, batch: 1}]}")
+    head = rig.push("number 1", NUMBER)
+    found = in_phase(rig, "Waiting")
+    assert (found["revision"], found["released"], found["minions"]) == (head, 1, 3)
+    assert applied(rig) == {"test1"}
+    status = rig.status()["web2"]
+    assert (status["sync"], status["message"]) == ("OutOfSync", f"waits: rollout {found['id']} is Waiting: web")
+    refused = rig.saltern("sync", "web1", "--out", "json", check=False)
+    assert (refused.returncode, json.loads(refused.stdout)["web1"]["outcome"]) == (2, "waits-for-rollout")
+    assert rig.saltern("rollout", "show", check=False).returncode == 2
+    ran = rig.saltern("run", "web1", "state.apply", "--out", "json", check=False)
+    assert "rollout" in ran.stdout + ran.stderr
+
+    rig.kill("controller", children=True)
+    rig.start_controller()
+    rig.wait("the minions", lambda: all(each["connected"] for each in rig.status().values()))
+    assert applied(rig) == {"test1"}, "a restart releases nothing"
+    assert in_phase(rig, "Waiting")["id"] == found["id"]
+
+    assert "promoted" in rig.saltern("rollout", "promote").stdout
+    rig.wait_applied(head)
+    assert in_phase(rig, "Completed")["id"] == found["id"]
+    assert [(b["wave"], b["minions"], b["state"]) for b in shown(rig)["batches"]] == [
+        ("test", 1, "done"),
+        ("web", 1, "done"),
+        ("web", 1, "done"),
+    ]
+    rig.wait("the chain of causes", lambda: "rollout" in rig.saltern("why", "web2").stdout)
+
+
+def test_a_canary_that_fails_stops_it_and_takes_the_revision_back(make_rig):
+    rig = make_rig(minions={"web1": {}, "web2": {}, "web3": {}})
+    with_rollout(rig, "{canary: 1, on_failure: rollback}")
+    good = rig.status()["web1"]["applied_revision"]
+    bad = rig.push("it breaks", {**BREAKS, **NUMBER})
+    found = in_phase(rig, "RolledBack")
+    assert found["revision"] == bad
+    rig.wait("all to be back", lambda: {each["sync"] for each in rig.status().values()} == {"Synced"})
+    assert {each["applied_revision"] for each in rig.status().values()} == {good}
+    assert applied(rig) == set(), "the canary has what it had"
+    assert {each["minion"] for each in rig.history() if each["outcome"] == "failed"} == {found_canary(rig)}
+    [taken] = rig.ask("/quarantine")
+    assert (taken["revision"], taken["back_to"]) == (bad, good)
+
+    rig.kill("controller", children=True)
+    rig.start_controller()
+    rig.wait("the minions", lambda: all(each["connected"] for each in rig.status().values()))
+    assert {each["attempted_revision"] for each in rig.status().values()} == {good}, "it stays taken back"
+
+    head = rig.push("it is mended", {"states/app.sls": ("name: 'false'", "name: 'true'")})
+    rig.wait_applied(head)
+    assert applied(rig) == {"web1", "web2", "web3"}
+    assert in_phase(rig, "Completed")["revision"] == head
+
+
+def found_canary(rig):
+    found = [one for one in rig.ask("/rollouts") if one["phase"] == "RolledBack"]
+    [canary] = [batch for batch in rig.ask("/rollout", name=found[0]["id"])["batches"] if batch["canary"]]
+    return canary["names"][0]
+
+
+def test_people_roll_back_and_let_it_go_live_again(make_rig):
+    rig = make_rig(minions={"web1": {}})
+    rig.wait_applied(rig.push("what it has"))
+    before = rig.status()["web1"]["applied_revision"]
+    head = rig.push("number 1", NUMBER)
+    rig.wait_applied(head)
+    told = rig.saltern("rollback", "--why", "too early").stdout
+    assert told == f"took {head} back: {before} is live until something newer is pushed\n"
+    rig.wait_applied(before)
+    assert applied(rig) == set()
+    assert "too early" in rig.saltern("rollback", "--list").stdout
+    rig.saltern("remote", "fetch")
+    assert rig.status()["web1"]["attempted_revision"] == before
+    rig.saltern("rollback", "--undo", head)
+    rig.wait_applied(head)
+    assert applied(rig) == {"web1"}
+    refused = rig.saltern("rollback", "--to", "nosuch", check=False)
+    assert refused.returncode != 0
+    assert "no revision before" in refused.stderr
+
+
+def test_approval_and_confirmation(make_rig):
+    rig = make_rig(minions={"web1": {}})
+    with_rollout(rig, "{confirm: 1h, approvals: {count: 1, states: ['file.*']}}")
+    head = rig.push("number 1", NUMBER)
+    in_phase(rig, "Pending")
+    assert applied(rig) == set()
+    rig.saltern("rollout", "pause")
+    rig.saltern("rollout", "resume")
+    rig.saltern("rollout", "approve")
+    in_phase(rig, "Confirming")
+    rig.wait_applied(head)
+    assert rig.saltern("rollout", "watch", check=False).returncode == 2
+    rig.saltern("rollout", "confirm")
+    assert rig.saltern("rollout", "show").returncode == 0
+    again = rig.saltern("rollout", "confirm", check=False)
+    assert "it does not go on" in again.stderr
