@@ -4,6 +4,7 @@ import shutil
 import tempfile
 from pathlib import Path
 
+import prepared
 import pytest
 from forges.github import FakeGitHub
 from rig import Rig
@@ -38,3 +39,22 @@ def forge():
     """A forge on this machine."""
     with FakeGitHub(app=True) as fake:
         yield fake
+
+
+@pytest.fixture
+def swarm(tmp_path):
+    """Starts a swarm; (its process, the file with its summary)."""
+    started = []
+
+    def start(rig, *words):
+        publish, request = rig.wire_ports
+        words = ["swarm", "--controller-key", rig.controller_key, "--out", "json", *words]
+        words += ["--master-port", str(request), "--publish-port", str(publish)]
+        with (tmp_path / "summary").open("wb") as out, (tmp_path / "errors").open("wb") as errors:
+            started.append(prepared.start(words, {}, out, errors))
+        return started[-1]
+
+    yield start
+    for each in started:
+        each.terminate()
+        each.wait(10)

@@ -1,6 +1,9 @@
 """Rollouts and rollbacks with real processes: who gets a push when, what stops it, and what is taken back."""
 
 import json
+from itertools import pairwise
+
+import effort
 
 NUMBER = {"pillar/numbers.sls": ("number: 0\n", "number: 1\n")}
 BREAKS = {"states/app.sls": ("app-config:\n", "broken:\n  cmd.run:\n    - name: 'false'\napp-config:\n")}
@@ -128,3 +131,50 @@ def test_approval_and_confirmation(make_rig):
     assert rig.saltern("rollout", "show").returncode == 0
     again = rig.saltern("rollout", "confirm", check=False)
     assert "it does not go on" in again.stderr
+
+
+def test_a_fleet_with_failures_and_a_controller_that_is_killed(make_rig, swarm, tmp_path):
+    count = 1000 if effort.FULL else 60
+    rig = make_rig(minions={})
+    rig.push("what all have")
+    token = rig.saltern("key", "token", "create", "--id", "load-*", "--count", str(count), "--out", "json").stdout
+    words = ["--minions", str(count), "--id-prefix", "load-", "--token", json.loads(token)["token"]]
+    swarm(rig, *words, "--fail-percent", "2", "--delay", "0.1", "--grains", str(grains_file(tmp_path)))
+    rig.wait("all to have something", lambda: synced(rig) == count, patience=300)
+    text = "{canary: 1, batch: 20%, max_failures: 50%, waves: [{name: some, target: 'load-*1*'}]}"
+    rig.push("policy", {"states/saltern.yaml": ("drift:", f"retry: {{duration: 1s}}\nrollout: {text}\ndrift:")})
+    head = rig.push("number 1", NUMBER)
+    rig.wait("the rollout to be on its way", lambda: released(rig, head) > count // 4)
+    rig.kill("controller", children=True)
+    rig.start_controller()
+    rig.wait("its end", lambda: rig.ask("/rollouts")[0]["phase"] == "Completed", patience=300)
+    rig.wait("all to have it", lambda: synced(rig) == count, patience=300)
+    assert {each["applied_revision"] for each in rig.status().values()} == {head}
+
+    one = rig.ask("/rollouts")[0]
+    assert (one["revision"], one["released"], one["minions"]) == (head, count, count)
+    batches = rig.ask("/rollout", name=one["id"])["batches"]
+    waves = [batch["wave"] for batch in batches]
+    assert waves == sorted(waves, key=["some", "rest"].index), "waves come in order"
+    assert {batch["state"] for batch in batches} == {"done"}
+    first = {}
+    for run in reversed(rig.history(limit=20 * count)):
+        if run["revision"] == head and run["kind"] == "apply":
+            first.setdefault(run["minion"], run["created"])
+    begun = [[first[name] for name in batch["names"]] for batch in batches]
+    assert all(max(one) <= min(two) for one, two in pairwise(begun)), "nobody came before the batch before was begun"
+
+
+def grains_file(folder):
+    made = folder / "grains.json"
+    made.write_text(json.dumps({"root": str(folder / "nowhere"), "os": "Debian", "osmajorrelease": 12}))
+    return made
+
+
+def synced(rig):
+    return sum(each["sync"] == "Synced" for each in rig.status().values())
+
+
+def released(rig, head):
+    found = rig.ask("/rollouts")
+    return found[0]["released"] if found and found[0]["revision"] == head else 0

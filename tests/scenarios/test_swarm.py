@@ -3,27 +3,7 @@
 import json
 import subprocess
 
-import prepared
 import pytest
-
-
-@pytest.fixture
-def swarm(tmp_path):
-    """Starts a swarm; (its process, the file with its summary)."""
-    started = []
-
-    def start(rig, *words):
-        publish, request = rig.wire_ports
-        words = ["swarm", "--controller-key", rig.controller_key, "--out", "json", *words]
-        words += ["--master-port", str(request), "--publish-port", str(publish)]
-        with (tmp_path / "summary").open("wb") as out, (tmp_path / "errors").open("wb") as errors:
-            started.append(prepared.start(words, {}, out, errors))
-        return started[-1]
-
-    yield start
-    for each in started:
-        each.terminate()
-        each.wait(10)
 
 
 def connected(rig):
