@@ -167,10 +167,9 @@ class Connection:
         frame = encode(message)
         if len(frame) > self._longest:
             raise MalformedMessage(f"a message of {len(frame)} bytes, and {self._longest} is the most that is read")
-        if not self._connected or not (self._send_sealed(frame) if self._sealed else self._send_frame(frame)):
+        if not self._connected:
             return False
-        self._counts["messages_out"] += 1
-        return True
+        return self._send_sealed(frame) if self._sealed is not None else self._send_frame(frame)
 
     def _send_frame(self, frame: bytes) -> bool:
         if self._dealer is None:
@@ -179,6 +178,7 @@ class Connection:
             self._dealer.send(frame, zmq.NOBLOCK)
         except zmq.Again:
             return False
+        self._counts["messages_out"] += 1
         return True
 
     def _send_sealed(self, frame: bytes) -> bool:

@@ -36,6 +36,7 @@ _LOOK_SECONDS = 0.2
 @click.option("--master-port", type=int, default=REQUEST_PORT, show_default=True, help="Its request port.")
 @click.option("--publish-port", type=int, default=PUBLISH_PORT, show_default=True, help="Its publish port.")
 @click.option("--controller-key", required=True, metavar="KEY", help="What `saltern key controller` prints there.")
+@click.option("--relay-key", default="", metavar="KEY", help="Of the relay, where one listens there.")
 @click.option("--id-prefix", default="swarm-", show_default=True, help="The ids are this and a number.")
 @click.option("--ids-from", type=_FILE, help="A file with an id a line, instead of numbers.")
 @click.option("--keep-keys", type=click.Path(path_type=Path, file_okay=False), metavar="DIR", help="Keep their keys.")
@@ -76,7 +77,8 @@ def swarm_command(duration: float | None, out: str, **given: Any) -> int:
 
 def _plan(given: Mapping[str, Any]) -> SwarmPlan:
     try:
-        check_public_key(given["controller_key"])
+        for key in filter(None, (given["controller_key"], given["relay_key"])):
+            check_public_key(key)
         ids = _ids(given)
         processes = processes_for(len(ids), raise_descriptors(), given["processes"] or 0)
         members = identities(ids, given["keep_keys"])
@@ -89,6 +91,7 @@ def _plan(given: Mapping[str, Any]) -> SwarmPlan:
             publish_port=given["publish_port"],
             request_port=given["master_port"],
             controller_key=given["controller_key"],
+            relay_key=given["relay_key"],
         ),
         behaviour=_behaviour(given),
         pace=given["pace"],
