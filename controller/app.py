@@ -26,6 +26,7 @@ from controller.composition.shared import Resources
 from controller.config.settings import ControllerSettings
 from controller.observe.loop_stalls import StallSelector, StallWatch
 from controller.observe.metrics import Metrics
+from controller.observe.relay_metrics import RelayMetrics
 from controller.sessions.presence import Presence
 from controller.store import Store
 from controller.store.exclusive_use import exclusive_use
@@ -113,6 +114,7 @@ async def controller(
         parts.server.start()
         stack.callback(parts.server.stop)
         parts.metrics.watch_minions(parts.service.state.samples)
+        RelayMetrics(parts.metrics.registry, parts.server.relays)
         parts.metrics.watch_strangers(parts.server.stranger_connections, parts.server.stranger_bytes)
         parts.runners.end_lost()
         parts.reactor.actions.jobs.state_calls.end_unsent()

@@ -11,10 +11,11 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from controller.observe.metrics import Metrics, MinionSample
 from controller.observe.pull_metrics import PullMetrics
+from controller.observe.relay_metrics import RelayMetrics
 from controller.observe.rollout_metrics import RolloutMetrics
 from controller.schema.minions import HealthName, SyncName
 from wire.messages import RunKind
-from wire.server.types import RefusalReason
+from wire.server.types import RefusalReason, RelayCounts
 
 PAGE = "docs/metrics.md"
 
@@ -49,6 +50,10 @@ def series() -> dict[str, tuple[str, frozenset[str]]]:
     metrics.returner_state("redis", 1, 0, 0)
     metrics.limit_refused("webhook", "body-bytes")
     metrics.stalled(1.0, 1.0)
+    RelayMetrics(
+        metrics.registry,
+        lambda: [RelayCounts(relay="relay1", minions=1, frames_in=1, frames_out=1, waiting_bytes=0)],
+    )
     rollouts = RolloutMetrics(metrics.registry)
     rollouts.ended("Failed")
     rollouts.phase("Failed")

@@ -14,6 +14,7 @@ from typing import Literal, TypeAlias
 from wire.messages import RelayedFrame
 from wire.sealed.session import SealedSession, cost_of_piece
 from wire.server.peers import PeerConnection
+from wire.server.types import RelayCounts
 
 ChannelEnd: TypeAlias = Literal["handshake", "busy", "ended", "broken", "overflow", "superseded", "upstream"]
 """Why a channel is over, as relays and minions are told. Nothing is decided by it but how long to wait."""
@@ -73,11 +74,26 @@ class RelayLine:
     """Bytes of frames that were sent, counted as pieces."""
     taken: int = 0
     """Of these, what the relay has taken."""
+    frames_in: int = 0
+    frames_out: int = 0
 
     def add(self, number: int, kind: Literal["open", "data", "accepted", "end"], data: bytes = b"") -> None:
         """Send this frame at the end of the turn."""
         self.frames.append(RelayedFrame(channel=number, kind=kind, data=data))
         self.sent += cost_of_piece(len(data))
+        self.frames_out += 1
+
+
+def counts_of(line: RelayLine) -> RelayCounts:
+    """What is told of a relay; for any thread."""
+    channels = tuple(line.channels.values())
+    return RelayCounts(
+        relay=line.relay,
+        minions=sum(channel.proved for channel in channels),
+        frames_in=line.frames_in,
+        frames_out=line.frames_out,
+        waiting_bytes=sum(channel.waiting_bytes for channel in channels),
+    )
 
 
 class RelayedChannels:

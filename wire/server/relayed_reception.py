@@ -65,6 +65,7 @@ class RelayedReception:
     def take(self, connection: PeerConnection, relay: str, message: FromRelay) -> bool:
         """Take the frames of a relay's message; False when no relay would send such a message."""
         line = self._connections.relayed.line(connection, relay)
+        line.frames_in += len(message.frames)
         line.taken = min(line.sent, max(line.taken, message.taken))
         for frame in message.frames:
             if connection.ended:

@@ -31,9 +31,10 @@ from wire.server.connection_watch import ConnectionWatch
 from wire.server.connections import Connections
 from wire.server.delivery_batch import DeliveryBatch
 from wire.server.reception import Reception
+from wire.server.relayed_channels import counts_of
 from wire.server.sending import Sending
 from wire.server.sockets import Sockets, answer_handshakes, open_sockets
-from wire.server.types import Delivery, Limits, Registry
+from wire.server.types import Delivery, Limits, Registry, RelayCounts
 
 _LOG = logging.getLogger("saltern.wire")
 
@@ -173,6 +174,10 @@ class Server:
     def stranger_bytes(self) -> int:
         """Bytes that these have sent and that are no complete message."""
         return self._watch.stranger_bytes() if self._thread is not None else 0
+
+    def relays(self) -> tuple[RelayCounts, ...]:
+        """The relays that are connected."""
+        return tuple(map(counts_of, self._connections.relayed.lines())) if self._thread is not None else ()
 
     # --- in the server's thread
 

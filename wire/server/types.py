@@ -85,6 +85,21 @@ class Refusal:
     """Number of the question that was refused, of an accepted key."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RelayCounts:
+    """A relay that is connected."""
+
+    relay: str
+    """Its id."""
+    minions: int
+    """That it is the way to."""
+    frames_in: int
+    """That came by this connection."""
+    frames_out: int
+    waiting_bytes: int
+    """Of messages for its minions that are kept back until they, or it, have taken what was sent."""
+
+
 Delivery: TypeAlias = Incoming | Gone | Refusal
 
 

@@ -29,6 +29,10 @@ def test_messages_go_both_ways_and_name_the_relay(controller: Any, relay: Runnin
         controller.server.send(minion.keys.public, HelloAck(epoch=f"e{number}", alive_interval=5.0))
         assert minion.wait(HelloAck).epoch == f"e{number}"
     assert controller.server.counts()["peers"] == 4  # with the relay
+    (counts,) = controller.server.relays()
+    assert (counts.relay, counts.minions, counts.waiting_bytes) == ("relay1", 3, 0)
+    assert counts.frames_in >= 9
+    assert counts.frames_out >= 6
 
 
 def test_large_messages_arrive_whole_and_in_their_order(controller: Any, relay: RunningRelay) -> None:
