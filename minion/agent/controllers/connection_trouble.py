@@ -50,6 +50,7 @@ class ConnectionTrouble:
         controller_key: what the minion takes for the controller's key.
         fork: starts a child.
         unresolved: is called each time that the name has no address.
+        relay: whether a relay listens there, which has to prove its own key first.
         retry_dns: seconds after which a name that has none is looked up again; 0: as with all causes.
     """
 
@@ -63,10 +64,12 @@ class ConnectionTrouble:
         *,
         unresolved: Callable[[], None] = lambda: None,
         retry_dns: float = 0.0,
+        relay: bool = False,
     ) -> None:
         self._id = minion_id
         self._host, self._port = host, port
         self._controller_key = controller_key
+        self._relay = relay
         self._fork = fork
         self._unresolved, self._retry_dns = unresolved, retry_dns
         self._since = 0.0
@@ -193,6 +196,12 @@ class ConnectionTrouble:
                 return self._explain_handshake(where)
 
     def _explain_handshake(self, where: str) -> tuple[str, str]:
+        if self._relay and self._handshake:
+            return (
+                f"by the relay on {where} no session with the controller comes about: {self._handshake}",
+                "see the relay's log; compare `relay_key` with `saltern relay --key` there, and `controller_key` with "
+                "`saltern key controller` on the controller",
+            )
         if "does not let this key in" in self._handshake:
             return f"{where}: {self._handshake}", "see the controller's log; check that `master_port` is its `ret_port`"
         if self._handshake:

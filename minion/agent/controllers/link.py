@@ -87,6 +87,7 @@ class ControllerLink:
             ports.fork,
             unresolved=self._is_unresolved,
             retry_dns=settings.retry_dns,
+            relay=bool(known.address.relay_key),
         )
         self.since = 0.0
         """When it was opened, or was lost."""

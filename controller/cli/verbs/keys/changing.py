@@ -69,7 +69,7 @@ def change(verb: str, names: Sequence[str], how: AskedChange, among: Sequence[st
         output.document({s: ids for s, ids in listing.ids(changed, tuple(listing.HEADINGS)).items() if ids}, how.out)
     elif told:
         for key in changed:
-            click.echo(f"Key for minion {output.printable(key.minion)} {_DONE[verb]}.")
+            click.echo(f"Key for {key.role} {output.printable(key.minion)} {_DONE[verb]}.")
 
 
 def refused(client: Client) -> str:
@@ -96,7 +96,12 @@ def _nothing(client: Client, verb: str, names: Sequence[str], among: Sequence[st
 
 
 def _movable(key: KeyView, verb: str, names: Sequence[str], among: Sequence[str]) -> bool:
-    """A glob accepts and rejects what waits; what was decided before is changed by name alone, conflicts too."""
+    """A glob accepts and rejects what waits; what was decided before is changed by name alone, conflicts too.
+
+    A glob is about minions: relays are accepted by name alone.
+    """
+    if verb == "accept" and key.role == "relay" and not {key.minion, key.fingerprint} & set(names):
+        return False
     if among:
         return listing.status_of(key) in among
     if verb == "delete" or key.minion in names or key.fingerprint in names:

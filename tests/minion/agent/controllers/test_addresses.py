@@ -113,3 +113,25 @@ def test_a_cache_directory_has_one_agent(settings_of):
         other.stdin.close()
     take_cachedir(settings)
     assert (settings.pki_dir / "minion.key").exists()
+
+
+def test_a_relay_stands_before_a_controller(settings_of, key, tmp_path):
+    relay = load_or_create(tmp_path / "relay" / "key").public
+    [known] = known_controllers(settings_of(relay_key=relay))
+    assert (known.address.controller_key, known.address.relay_key) == (key, relay)
+    both = known_controllers(settings_of(master=["r", "c"], relay_key={"r": relay}, master_type="failover"))
+    assert [each.address.relay_key for each in both] == [relay, ""]
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"relay_key": "short"}, "relay_key: 'short' is no public key"),
+        ({"relay_key": {"other": "x"}}, "relay_key: other is not in `master`"),
+        ({"master": ["r", "c"], "relay_key": {"r": "OWN"}}, "several ways to one controller by relays"),
+    ],
+)
+def test_a_relay_that_cannot_be_used_is_said(settings_of, key, changed, said):
+    given = {**changed, "relay_key": {"r": key} if "master" in changed else changed["relay_key"]}
+    with pytest.raises(BadMinionSettings, match=said):
+        known_controllers(settings_of(**given))
