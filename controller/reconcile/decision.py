@@ -204,6 +204,13 @@ class Remediate:
 
 
 @dataclass(frozen=True, slots=True)
+class RemediateApplied:
+    """Start a run of the whole document that was applied last, for a drift report."""
+
+    drift_run: str
+
+
+@dataclass(frozen=True, slots=True)
 class CheckPush:
     """Plan the whole highstate on the minion, without acts, after this run of a part."""
 
@@ -261,6 +268,7 @@ Instruction: TypeAlias = (
     | AfterRun
     | Decline
     | Remediate
+    | RemediateApplied
     | CheckPush
     | SkipCheck
     | ApplyMissed
@@ -270,6 +278,9 @@ Instruction: TypeAlias = (
     | RequeueAfter
 )
 
+
+_CHANGING = (Apply, Remediate, RemediateApplied, ApplyMissed)
+"""What a window may keep back."""
 
 TOUCHED_AT_ONCE = 4
 """Remediations of what others touch before they back off: two writers shall not fight for ever."""
@@ -315,7 +326,7 @@ def _next(state: ObservedState, policy: MinionPolicy, now: float, run_timeout: f
 
 def _within_window(instructions: list[Instruction], policy: MinionPolicy, now: float) -> list[Instruction]:
     """A minion is changed only while its windows are open; it is looked at again when one begins or ends."""
-    if not policy.windows or not any(isinstance(each, Apply | Remediate | ApplyMissed) for each in instructions):
+    if not policy.windows or not any(isinstance(each, _CHANGING) for each in instructions):
         return instructions
     window = look(policy.windows, now)
     if window.open:
@@ -388,7 +399,7 @@ def _next_run(state: ObservedState, policy: MinionPolicy, now: float) -> list[In
     if state.paused:
         return []
     if state.applied != state.desired:
-        return _apply(state, policy, now)
+        return _apply(state, policy, now) or _remediate_meanwhile(state, policy, now)
     failed = state.last_run is not None and not state.last_run.good
     if failed:
         return _apply(state, policy, now)
@@ -416,6 +427,18 @@ def _apply(state: ObservedState, policy: MinionPolicy, now: float) -> list[Instr
     elsewhere = state.applied_for_others not in ("", state.applied)
     whole = policy.push == "whole" or not state.applied or elsewhere or (last is not None and not last.good)
     return [Apply(whole)]
+
+
+def _remediate_meanwhile(state: ObservedState, policy: MinionPolicy, now: float) -> list[Instruction]:
+    """While a push waits for a person or a rollout, drift from what was applied before is put right all the same."""
+    waits = policy.apply == "manual" or state.gated
+    failed = state.last_run is not None and not state.last_run.good
+    if not waits or failed or state.drift is None or policy.drift.mode != "remediate" or state.held != state.applied:
+        return []
+    return [
+        RemediateApplied(each.drift_run) if isinstance(each, Remediate) else each
+        for each in _remediate(state.drift, now)
+    ]
 
 
 def _remediate(drift: Drift, now: float) -> list[Instruction]:

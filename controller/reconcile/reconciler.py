@@ -32,6 +32,7 @@ from controller.reconcile.decision import (
     ObservedState,
     ReleaseHold,
     Remediate,
+    RemediateApplied,
     Request,
     RequeueAfter,
     Resend,
@@ -80,6 +81,8 @@ class RunRequest:
     test: bool = False
     user: str = ""
     """Who asks for it; empty: nobody does."""
+    applied: bool = False
+    """Of the document that was applied last, in place of the desired one."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -252,14 +255,9 @@ class Reconciler:
             case ApplyRequested(whole=whole, test=test):
                 self._apply_requested(row, session, whole=whole, test=test)
             case Remediate(drift_run=drift_run, touched=touched):
-                event, keys = self._reports.get(minion, 0), None
-                if touched:
-                    keys = self._touched.begin(row, drift_run, now, event)
-                else:
-                    streak = self._remediations.get(minion, NO_STREAK)
-                    self._remediations[minion] = Streak(count=streak.count + 1, at=now)
-                request = RunRequest(kind="remediate", keys=keys, reason=f"drift {drift_run}")
-                self.start(row, session, request, event=event)
+                self._remediate(row, session, drift_run, touched=touched)
+            case RemediateApplied(drift_run=drift_run):
+                self._remediate(row, session, drift_run, applied=True)
             case CheckPush(run_id=run_id):
                 order = RunRequest(kind="drift", keys=None, reason=self._checks.begin(row, run_id), test=True)
                 self.start(row, session, order)
@@ -272,6 +270,20 @@ class Reconciler:
                 self._resend(run_id, session)
             case _:
                 assert_never(instruction)
+
+    def _remediate(
+        self, row: StatusRow, session: Session, drift_run: str, *, touched: bool = False, applied: bool = False
+    ) -> None:
+        """Put drift right: all of it, what somebody touched, or what was applied last (`RunRequest.applied`)."""
+        minion, now, keys = row.minion.id, self.clock(), None
+        event = self._reports.get(minion, 0)
+        if touched:
+            keys = self._touched.begin(row, drift_run, now, event)
+        else:
+            streak = self._remediations.get(minion, NO_STREAK)
+            self._remediations[minion] = Streak(count=streak.count + 1, at=now)
+        request = RunRequest(kind="remediate", keys=keys, reason=f"drift {drift_run}", applied=applied)
+        self.start(row, session, request, event=event)
 
     def _release(self, row: StatusRow) -> None:
         for event in release(self.store, self.bus, [row.hold] if row.hold else [], "its time is over"):
@@ -368,18 +380,19 @@ class Reconciler:
     def start(
         self, row: StatusRow, session: Session, order: RunRequest, *, note: str = "", event: int = 0
     ) -> RunRecord:
-        """Record a run of the desired document and ask the minion for it. The record comes first: a crash resumes."""
-        desired = row.desired
-        if desired is None:
-            raise ValueError(f"{row.minion.id} has no desired document")
+        """Record a run of a document and ask the minion for it. The record comes first: a crash resumes."""
+        document = row.applied if order.applied else row.desired
+        if document is None:
+            raise ValueError(f"{row.minion.id} has no such document")
+        revision = document.revision if isinstance(document, AppliedRecord) else document.compiled_revision
         run = RunRecord(
             run_id=self.ids.next(),
             minion=row.minion.id,
             kind=order.kind,
             created=self.clock(),
-            generation=desired.generation,
-            revision=desired.compiled_revision,
-            digest=desired.digest,
+            generation=document.generation,
+            revision=revision,
+            digest=document.digest,
             keys=order.keys,
             test=order.test,
             reason=order.reason,

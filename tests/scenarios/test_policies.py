@@ -121,3 +121,18 @@ rules:
     assert (rig.root("web2") / "app.conf").read_text() == "by hand\n"
     assert outcomes(rig, "state.apply") == {"web1": "ok", "web2": "changed", "db1": "refused"}
     assert (rig.root("db1") / "app.conf").read_text() == "by hand\n"
+
+
+def test_drift_is_healed_while_a_push_waits(make_rig):
+    rig = make_rig(minions={"web1": {}})
+    with_policies(rig, "apply: manual")
+    rig.push("healed", {"states/saltern.yaml": ("interval: 30m", "interval: 1, mode: remediate")})
+    assert rig.saltern("sync", "web1", check=False).returncode in (0, 2)
+    rig.push("number 1", NUMBER)
+    rig.wait("the push", lambda: rig.status()["web1"]["sync"] == "OutOfSync")
+    (rig.root("web1") / "app.conf").write_text("by hand\n")
+    rig.wait("what it had before", lambda: "number 0" in (rig.root("web1") / "app.conf").read_text())
+    rig.wait("the run to end", lambda: rig.status()["web1"]["message"] == "waits for `saltern sync`")
+    assert [each["kind"] for each in rig.history("web1") if each["kind"] == "remediate"] == ["remediate"]
+    rig.saltern("sync", "web1")
+    assert applied(rig, "web1")

@@ -1,9 +1,11 @@
 """Rollouts and rollbacks with real processes: who gets a push when, what stops it, and what is taken back."""
 
 import json
+import time
 from itertools import pairwise
 
 import effort
+import pytest
 
 NUMBER = {"pillar/numbers.sls": ("number: 0\n", "number: 1\n")}
 BREAKS = {"states/app.sls": ("app-config:\n", "broken:\n  cmd.run:\n    - name: 'false'\napp-config:\n")}
@@ -133,6 +135,7 @@ def test_approval_and_confirmation(make_rig):
     assert "it does not go on" in again.stderr
 
 
+@pytest.mark.timeout(900)
 def test_a_fleet_with_failures_and_a_controller_that_is_killed(make_rig, swarm, tmp_path):
     count = 1000 if effort.FULL else 60
     rig = make_rig(minions={})
@@ -172,6 +175,8 @@ def grains_file(folder):
 
 
 def synced(rig):
+    if effort.FULL:
+        time.sleep(2.0)  # to look at a thousand minions takes the controller a while
     return sum(each["sync"] == "Synced" for each in rig.status().values())
 
 
