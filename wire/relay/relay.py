@@ -22,6 +22,7 @@ import zmq
 from wire.address import Address, Bind
 from wire.client import Timing
 from wire.codec import MAX_TO_CONTROLLER, encode
+from wire.errors import CannotConnect
 from wire.keys import KeyPair
 from wire.limits import WireLimits
 from wire.messages import Refused, RelayedFrame
@@ -101,12 +102,14 @@ class Relay:
         os.eventfd_write(self._wakeup, 1)
 
     def run(self) -> None:
-        """Carry frames until `stop`."""
+        """Carry frames until `stop`. Raises CannotConnect when the controller's address is none."""
         self._watch.start()
         try:
             while not self._stopping:
                 try:
                     self._take_turn()
+                except CannotConnect:
+                    raise  # what the configuration has is no address, and never will be
                 except Exception:
                     # All minions behind it depend on this: an error may cost a frame, never the relay.
                     log.exception("event=internal_error do=the relay goes on")

@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from msgspec.structs import replace
 
 from wire.keys import fingerprint, load_or_create, read_public
 
@@ -74,6 +75,16 @@ def test_a_denied_key_is_not_accepted_in_place_of_the_other(saltern, served):
     refused = saltern("key", "-a", "db1", "--include-denied", "-y")
     assert refused.code == 1
     assert "another key is accepted for 'db1'" in refused.err
+
+
+def test_a_glob_accepts_no_relay(saltern, served, desk):
+    desk.key_views["aa:02"] = replace(desk.key_views["aa:02"], role="relay")
+    assert saltern("key", "accept", "*", "-y").code == 5
+    saltern("key", "-A", "-y")
+    assert desk.key_views["aa:02"].state == "pending"
+    assert "of a relay" in saltern("key", "list", "-v").out
+    saltern("key", "accept", "web1", "-y")
+    assert desk.key_views["aa:02"].state == "accepted"
 
 
 def test_verbs(saltern, served, desk):

@@ -5,7 +5,7 @@ import sys
 
 HEAVY = (
     *("asyncio", "email", "highstate.compile", "highstate.render", "http.client", "jinja2", "mako", "psutil", "pygit2"),
-    *("ssl", "subprocess", "urllib.request", "yaml"),
+    *("cryptography", "ssl", "subprocess", "urllib.request", "yaml"),
 )
 IDLE = """
 import sys

@@ -43,6 +43,18 @@ def test_a_port_that_is_taken_is_said(tmp_path: Path, capfd: pytest.CaptureFixtu
     assert f"cannot listen on tcp://127.0.0.1:{port}" in capfd.readouterr().err
 
 
+def test_an_address_that_is_none_ends_it(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    text = f"interface: 127.0.0.1\nret_port: {_free_port()}\nsyndic_master: 'a b'\npki_dir: {tmp_path}/pki\n"
+    (tmp_path / "relay").write_text(text + f"controller_key: '{KEY}'\n")
+    assert main(tmp_path) == 1
+    assert "event=cannot_connect" in capfd.readouterr().err
+
+
+def _free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as found:
+        return int(found.getsockname()[1])
+
+
 def test_its_key_is_made_and_shown(tmp_path: Path) -> None:
     (tmp_path / "relay").write_text(f"id: relay1\npki_dir: {tmp_path}/pki\n")
     asked = [

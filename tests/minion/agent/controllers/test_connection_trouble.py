@@ -14,8 +14,8 @@ KEY = "rq:rM>}U?@Lns47E1%kR.o@n%FcmmsL/@{H8]yf7"
 
 @pytest.fixture
 def trouble_of():
-    def make(host, port):
-        return ConnectionTrouble("web1", host, port, KEY, lambda task: fork(task, umask=0o22))
+    def make(host, port, **more):
+        return ConnectionTrouble("web1", host, port, KEY, lambda task: fork(task, umask=0o22), **more)
 
     return make
 
@@ -111,3 +111,13 @@ def test_what_a_handshake_says(trouble_of, controller, caplog, handshake, cause)
         trouble.handshake_failed(handshake)
     until_told(trouble, trouble.due_at)
     assert cause in caplog.messages[0]
+
+
+def test_a_relay_is_named_in_what_a_handshake_says(trouble_of, controller, caplog):
+    trouble = trouble_of("127.0.0.1", controller.ports[1], relay=True)
+    trouble.dialling(0.0)
+    trouble.handshake_failed("the relay is not connected to its controller")
+    until_told(trouble, trouble.due_at)
+    assert "by the relay on 127.0.0.1" in caplog.messages[0]
+    assert "the relay is not connected to its controller" in caplog.messages[0]
+    assert "`saltern relay --key`" in caplog.messages[0]
