@@ -15,6 +15,7 @@ from options.limits import CountRefusal, uncounted
 from wire.errors import MalformedMessage, OverLimit
 from wire.limits import MinionLimits
 from wire.messages import (
+    MOST_RUN_EVENTS,
     FactAnswers,
     GetStates,
     Grains,
@@ -182,6 +183,8 @@ def _checked(message: ToController, limits: MinionLimits) -> ToController:
             states, value = check_value(message.states, limits), check_value(message.value, limits)
             return _with(message, states=states, value=value, metadata=check_value(message.metadata, limits))
         case RunEvents() | MinionEvents():
+            if not len(message.events) <= message.end - message.first <= MOST_RUN_EVENTS:
+                raise MalformedMessage(f"{len(message.events)} events that are counted {message.first}-{message.end}")
             return _with(message, events=check_value(message.events, limits))
         case FactAnswers():
             values = check_value([answer.value for answer in message.answers], limits)

@@ -104,9 +104,9 @@ def remark(text: str) -> None:
     click.echo(text, err=True)
 
 
-def printable(text: str) -> str:
-    """Without control characters: what a minion sends must not steer the terminal."""
-    return "".join(c if c.isprintable() or c in "\n\t" else repr(c)[1:-1] for c in text)
+def printable(text: str, kept: str = "\n\t") -> str:
+    """Without control characters but those that are kept: what a minion sends must not steer the terminal."""
+    return "".join(c if c.isprintable() or c in kept else repr(c)[1:-1] for c in text)
 
 
 def ago(at: float | None, now: float | None = None) -> str:

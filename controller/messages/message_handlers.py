@@ -11,7 +11,7 @@ import time
 from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import assert_never
+from typing import Any, assert_never
 
 import structlog
 
@@ -195,10 +195,7 @@ class MessageHandlers:
             case Held(digest=held):
                 self._holds(session, digest_of(held))
             case Grains(grains=grains):
-                session.grains = trusted_grains(session.minion, grains)
-                self.context.store.minions.seen(session.minion, session.seen, grains=session.grains)
-                self.answers.mines.changed()
-                self._grains_changed(session.minion)
+                self._grains(session, trusted_grains(session.minion, grains))
             case ResyncRequired():
                 self._need_whole(session, message)
             case RunStarted(run_id=run_id):
@@ -235,6 +232,15 @@ class MessageHandlers:
                 self._gone(self.context.sessions.disconnect(session.minion), "stopped")
             case _:
                 log.warning("unexpected message ignored", minion=session.minion, kind=type(message).__name__)
+
+    def _grains(self, session: Session, grains: dict[str, Any]) -> None:
+        """Take grains that are others: what comes again is compiled for nobody."""
+        if grains == session.grains:
+            return
+        session.grains = grains
+        self.context.store.minions.seen(session.minion, session.seen, grains=grains)
+        self.answers.mines.changed()
+        self._grains_changed(session.minion)
 
     def _mine(self, minion: str, entries: Mapping[str, MineEntry]) -> None:
         """Take the values of a minion's mine, now or when it may change them again."""

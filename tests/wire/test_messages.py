@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from wire.codec import MAX_TO_CONTROLLER, decode_to_controller, decode_to_minion, encode
 from wire.errors import MalformedMessage
 from wire.messages import (
+    MOST_RUN_EVENTS,
     Blob,
     Call,
     DesiredUpdate,
@@ -20,7 +21,9 @@ from wire.messages import (
     Heartbeat,
     Hello,
     MineEntry,
+    MinionEvents,
     RelayedFrame,
+    RunEvents,
     RunResult,
     ToController,
     ToMinion,
@@ -71,7 +74,8 @@ def _example(kind: type[msgspec.Struct]) -> msgspec.Struct:
         "Literal['ok', 'changed', 'pending', 'failed', 'error']": "failed",
         "Literal['pending', 'accepted', 'rejected']": "rejected",
     }
-    return kind(**{name: values[annotation] for name, annotation in _annotations(kind).items()})
+    given = {name: values[annotation] for name, annotation in _annotations(kind).items()}
+    return kind(**given | ({"first": 2} if "first" in given else {}))
 
 
 def _annotations(kind: type[msgspec.Struct]) -> dict[str, str]:
@@ -198,3 +202,12 @@ def test_the_tags_are_the_protocol() -> None:
     assert (Heartbeat.__struct_config__.tag, Blob.__struct_config__.tag) == ("beat", "blob")
     assert (Call.__struct_config__.tag, DesiredUpdate.__struct_config__.tag) == ("call", "desire")
     assert RunResult.__struct_config__.tag == "run-result"
+
+
+@pytest.mark.parametrize("kind", [RunEvents, MinionEvents])
+@pytest.mark.parametrize(("first", "end"), [(1, 1), (2, 1), (0, 0), (0, MOST_RUN_EVENTS + 1), (0, 2**53), (2**53, 0)])
+def test_events_that_are_counted_otherwise_than_they_are_there_are_malformed(kind: Any, first: int, end: int) -> None:
+    """They were handled, and the handler failed, or counted as many refusals as the minion liked."""
+    name = {"run_id": "r"} if kind is RunEvents else {"stream": "s"}
+    with pytest.raises(MalformedMessage):
+        decode_to_controller(encode(kind(**name, first=first, end=end, events=(("a/b", {}),))))

@@ -78,12 +78,17 @@ def _show(event: EventView, out: str) -> None:
         return
     if out == "pretty":
         text = json.dumps({"_stamp": _stamp(event.time), **event.data}, indent=4, sort_keys=True)
-        click.echo(output.printable(f"{event.tag}\t{text}"))
+        click.echo(f"{_tag(event)}\t{output.printable(text)}")
         return
     about = " ".join(part for part in (event.minion, event.revision[:12]) if part)
-    click.echo(f"{output.clock(event.time)}  {output.styled(output.printable(event.tag), bold=True)}  {about}".rstrip())
+    click.echo(f"{output.clock(event.time)}  {output.styled(_tag(event), bold=True)}  {about}".rstrip())
     for line in output.nested({name: _readable(value) for name, value in event.data.items()}, 4):
         click.echo(line)
+
+
+def _tag(event: EventView) -> str:
+    """The tag, on one line: a minion chooses tags, and may not write lines of its own."""
+    return output.printable(event.tag, kept="")
 
 
 def _show_dropped(notice: EventView, out: str) -> None:

@@ -13,6 +13,9 @@ import sys
 import pytest
 import yaml
 
+from controller.cli.verbs.events import _show
+from controller.schema.events import EventView
+
 RUN = [sys.executable, "-c", "from controller.cli import main; main()"]
 
 
@@ -303,6 +306,15 @@ def test_a_preview_is_saved_in_the_form_that_the_name_says(saltern, served, tmp_
 def test_events_end_after_a_count(saltern, served):
     done = saltern("events", "-n", "3", "--out", "json", "*/run")
     assert [json.loads(line)["data"]["n"] for line in done.out.splitlines()] == [1, 3, 5]
+
+
+@pytest.mark.parametrize("out", ["text", "pretty"])
+def test_a_tag_of_a_minion_writes_no_line_of_its_own(out, capsys):
+    _show(EventView(tag="x\n12:00:00  salt/job/1/ret/db1\x1b[2J", time=1.0, data={}), out)
+    shown = capsys.readouterr().out
+    assert "\x1b[2J" not in shown
+    assert not [line for line in shown.splitlines() if line.startswith("12:00:00")]
+    assert r"x\n12:00:00" in shown
 
 
 def test_ctrl_c_is_clean(served, config_dir):
