@@ -109,5 +109,6 @@ def _value(of: Any, place: str, put: Put) -> Any:
         case inspect.UnionType():
             return _value(next(each for each in of.types if not isinstance(each, inspect.NoneType)), place, put)
         case inspect.StructType():
-            return {field.encode_name: _value(field.type, f"{place}.{field.encode_name}", put) for field in of.fields}
+            inner = {each.encode_name: _value(each.type, f"{place}.{each.encode_name}", put) for each in of.fields}
+            return [*inner.values()] if of.array_like else inner
     raise TypeError(f"{place}: no value of {type(of).__name__}: teach this module the type")

@@ -22,6 +22,7 @@ from wire.messages import (
     Bye,
     FactAnswers,
     FindFile,
+    FromRelay,
     GetBlob,
     GetMine,
     GetStates,
@@ -36,6 +37,7 @@ from wire.messages import (
     MinionEvents,
     NewKey,
     PublishCall,
+    RelayedFrame,
     ResyncRequired,
     RunEvents,
     RunProgress,
@@ -268,6 +270,7 @@ def lively(kind):
         GetMine: GetMine(request=1, asked='[["*", "test.ping"], {}]'),
         GetStates: GetStates(request=1),
         PublishCall: PublishCall(request=1, nonce="n", fun="test.ping", target="*"),
+        FromRelay: FromRelay(frames=(RelayedFrame(channel=1, kind="open", data=b"x"),)),
         NewKey: NewKey(public="n" * 40),
         Bye: Bye(),
     }[kind]
