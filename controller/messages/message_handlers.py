@@ -179,8 +179,9 @@ class MessageHandlers:
             return
         session = self.context.sessions.session(incoming.id)
         if session is None or session.key != incoming.key:
-            # From before our start: a new Hello says what it holds, then it goes on.
-            self.replies.greet(incoming.key)
+            # It was silent for too long, or what an earlier connection of its key had sent came late.
+            if not isinstance(message, Bye):
+                self.replies.ask_for_hello(incoming.key)
             return
         session.seen = self.context.clock()
         self._handle_of_session(session, message)

@@ -33,5 +33,9 @@ class Replies:
         self.server.send(key, message)
 
     def greet(self, key: str) -> None:
-        """Answer a Hello, or ask for one."""
+        """Answer a Hello."""
         self.send(key, self.greeting)
+
+    def ask_for_hello(self, key: str) -> None:
+        """End the connection, which has no session: a minion says Hello on each new one, and on no other."""
+        self.context.after_commit.add(partial(self.server.disconnect, key))

@@ -127,11 +127,15 @@ class Rig:
 
     # --- processes ---
 
-    def up(self) -> None:
-        """Remote, controller and minions, keys accepted and everyone connected; nothing is pushed yet."""
+    def up(self, before_minions: Callable[[Rig], None] = lambda _: None) -> None:
+        """Remote, controller and minions, keys accepted and everyone connected; nothing is pushed yet.
+
+        `before_minions` is called when minions are configured, and none has been started.
+        """
         self.make_remote()
         self.start_controller()
         self.configure_minions()
+        before_minions(self)
         for minion in self.minions:
             self.start_minion(minion)
         self.accept_all()

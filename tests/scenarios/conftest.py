@@ -18,11 +18,11 @@ def make_rig():
     """A function that makes a rig which is up; all are taken down at the end, and no turn of their loops was long."""
     rigs = []
 
-    def make(minions=None, **controller):
+    def make(minions=None, before_minions=lambda _: None, **controller):
         folder = Path(tempfile.mkdtemp(prefix="saltern-"))  # short: a unix socket's path has to fit into 107 bytes
         rig = Rig(folder, MINIONS if minions is None else minions, TREE, controller, forked=True)
         rigs.append(rig)
-        rig.up()
+        rig.up(before_minions)
         return rig
 
     yield make

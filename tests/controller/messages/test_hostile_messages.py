@@ -73,7 +73,9 @@ class Wired:
         self.folder = folder
         bus = self.handlers.context.bus
         deliver = bus.deliver
+        self.ended = []
         self.parts.server.send = lambda key, message: self.sent.append((key, message))
+        self.parts.server.disconnect = lambda key, refused_seconds=0.0: self.ended.append(key)
         bus.deliver = lambda event: (self.told.append(event), deliver(event))
         for minion in (LIAR, VICTIM):
             controller.minion(minion)
@@ -231,7 +233,7 @@ async def test_a_lower_protocol_is_refused_wherever_one_is_named(wired, kind):
 
 @BY_KIND
 async def test_before_a_hello_nothing_is_taken(make_controller, tmp_path, kind):
-    """A key that is accepted and has not said who it is on this connection: it is greeted, and nothing more."""
+    """A key that is accepted and has not said who it is on this connection: the connection ends, and nothing more."""
     found = Wired(make_controller(), tmp_path)
     found.store.runs.create(RunRecord(run_id="own-call", minion=LIAR, kind="call", created=1.0))
     before = found.rows()
@@ -239,7 +241,8 @@ async def test_before_a_hello_nothing_is_taken(make_controller, tmp_path, kind):
         found.frame(frame)
     if kind not in (Hello, KeyRequest):
         assert found.rows() == before
-        assert {type(message).__name__ for message in found.to(LIAR)} <= {"HelloAck"}
+        assert found.to(LIAR) == []
+        assert set(found.ended) == (set() if kind in (Bye, FromRelay) else {key_of(LIAR)})
         assert found.told == []
 
 

@@ -96,10 +96,13 @@ class Outbox:
     """Where messages to minions end."""
 
     def __init__(self):
-        self.sent = []
+        self.sent, self.disconnected = [], []
 
     def send(self, key, message):
         self.sent.append((key, message))
+
+    def disconnect(self, key):
+        self.disconnected.append(key)
 
     def kinds(self):
         return [type(message).__name__ for _, message in self.sent]
@@ -346,9 +349,18 @@ def test_who_connects_with_the_same_grains_is_not_compiled_again(rig):
     assert rig.runs.woken == ["web1"]
 
 
-def test_a_message_from_before_our_start_is_answered_with_a_welcome(rig):
+def test_a_minion_without_a_session_is_to_say_hello_on_a_new_connection(rig):
+    """A welcome is no question: the minion took it for an answer, sent all that it had, and was welcomed again."""
+    say(rig, Hello(id="web1", grains={}))
+    rig.handlers.expire(since=2.0)
     say(rig, KeepAlive(held=DIGEST))
     assert rig.server.kinds() == ["HelloAck"]
+    assert rig.server.disconnected == [KEY]
+    say(rig, Bye())
+    assert rig.server.disconnected == [KEY]
+    say(rig, Hello(id="web1", grains={}))
+    say(rig, KeepAlive(held=DIGEST))
+    assert rig.server.kinds() == ["HelloAck", "HelloAck"]
 
 
 def test_a_result_counts_once_and_is_acknowledged_each_time(rig):

@@ -1,0 +1,143 @@
+"""Jobs while connections and processes fail, with real sockets: each ends once on each minion, as it was done there.
+
+`ledger.note` writes down that it begins and that it ends. At the end of each fault the books are compared: what the
+controller says of a job on a minion is what the minion did. The suite tries a few faults, `make soak` all.
+"""
+
+import json
+import time
+from collections import Counter
+
+import httpx
+import pytest
+import yaml
+from effort import steps
+from faulty_wire import FaultyWire
+
+MODULE = """\
+import os
+import time
+
+
+def note(job, seconds=0.2):
+    path = os.path.join(__grains__["root"], "ledger")
+    _write(path, job + " begin")
+    time.sleep(seconds)
+    _write(path, job + " end")
+    return "noted " + job
+
+
+def _write(path, line):
+    with open(path, "a") as book:
+        book.write(line + "\\n")
+"""
+NAMES = ("db1", "web1", "web2")
+NEVER_BEGUN = ("unreachable", "refused", "cancelled")
+
+
+class Books:
+    """A rig whose minions reach their controller through a faulty wire, and what was asked of them."""
+
+    def __init__(self, rig, wire):
+        self.rig, self.wire = rig, wire
+        self.number = 0
+
+    def ask(self):
+        """A job to everybody; its id and the name that is written down."""
+        self.number += 1
+        name = f"job{self.number}"
+        begun = self.rig.saltern("run", "*", "ledger.note", name, "--async", "--out", "json")
+        return json.loads(begun.stdout)["jid"], name
+
+    def done(self, minion, name):
+        """How often it began and ended there."""
+        path = self.rig.root(minion) / "ledger"
+        lines = Counter(path.read_text().splitlines() if path.exists() else ())
+        return lines[f"{name} begin"], lines[f"{name} end"]
+
+    def outcomes(self, jid):
+        """Minion -> what it came to; None while that may still change: who is away now may come back with a result."""
+        job = json.loads(self.rig.saltern("jobs", "show", jid, "--out", "json", check=False).stdout)
+        return {one["minion"]: one["outcome"] if one["state"] in ("finished", "") else None for one in job["minions"]}
+
+    def all_connected(self):
+        return all(each["connected"] for each in self.rig.status().values())
+
+    def returned(self, jid):
+        """Events of returns: who, how often."""
+        transport = httpx.HTTPTransport(uds=str(self.rig.socket))
+        with httpx.Client(transport=transport, base_url="http://controller", timeout=30) as client:
+            query = {"tag": f"salt/job/{jid}/ret/*", "since": "3600", "follow": "false", "match": "glob"}
+            raw = client.get("/events", params=query).text
+            events = map(json.loads, raw.splitlines())
+            return Counter(event["data"]["id"] for event in events if "data" in event and "id" in event["data"])
+
+    def reconcile(self, jid, name):
+        """Everybody is there, the job is over for each of them, once, and the books agree. What it came to."""
+        self.rig.wait("all to be connected", self.all_connected, patience=30)
+        self.rig.wait(f"{name} to end", lambda: None not in self.outcomes(jid).values(), patience=30)
+        found = self.outcomes(jid)
+        assert set(found) == set(NAMES)
+        for minion, outcome in found.items():
+            begun, ended = self.done(minion, name)
+            assert begun <= 1, f"{name} ran twice on {minion}"
+            if outcome in ("ok", "changed"):
+                assert (begun, ended) == (1, 1), (minion, outcome)
+            elif outcome in NEVER_BEGUN:
+                assert (begun, ended) == (0, 0), (minion, outcome)
+        done = {minion for minion, outcome in found.items() if outcome in ("ok", "changed")}
+        self.rig.wait("a return of who did it", lambda: done <= set(self.returned(jid)), patience=20)
+        assert set(self.returned(jid).values()) <= {1}
+        return found
+
+
+@pytest.fixture
+def books(make_rig):
+    wires = []
+
+    def through(rig):
+        wires.append(FaultyWire(*rig.wire_ports))
+        for minion in rig.minions:
+            path = rig.directory / minion / "minion"
+            given = yaml.safe_load(path.read_text())
+            more = {"master_port": wires[0].request, "publish_port": wires[0].publish, "master_alive_interval": 0.5}
+            path.write_text(yaml.safe_dump(given | more))
+
+    rig = make_rig(before_minions=through)
+    (rig.work / "states/_modules").mkdir()
+    (rig.work / "states/_modules/ledger.py").write_text(MODULE)
+    rig.wait_applied(rig.push("first"))
+    yield Books(rig, wires[0])
+    for wire in wires:
+        wire.close()
+
+
+FAULTS = {
+    "the call is held": lambda wire: wire.after(1, wire.partition),
+    "cut as the call goes out": lambda wire: wire.after(1, wire.cut),
+    "cut as the second call goes out": lambda wire: wire.after(2, wire.cut),
+    "cut as it begins": lambda wire: wire.after(4, wire.cut),
+    "cut among the returns": lambda wire: wire.after(8, wire.cut),
+    "cut among the acknowledgements": lambda wire: wire.after(11, wire.cut),
+    "held among the returns": lambda wire: wire.after(8, wire.partition),
+    "the call comes twice": lambda wire: setattr(wire, "twice", 1),
+    "all come twice": lambda wire: setattr(wire, "twice", 6),
+    "two in another order": lambda wire: setattr(wire, "swapped", 1),
+    "many in another order": lambda wire: setattr(wire, "swapped", 5),
+    "slow": lambda wire: setattr(wire, "delay", 0.1),
+    "1 % waits for a retransmission": lambda wire: setattr(wire, "loss", 0.01),
+    "every third waits": lambda wire: setattr(wire, "loss", 0.33),
+}
+
+
+@pytest.mark.timeout(900)
+def test_connections_fail_while_a_job_runs(books):
+    came_to = Counter()
+    for name in steps([*FAULTS], 5):
+        FAULTS[name](books.wire)
+        jid, job = books.ask()
+        time.sleep(1.5)  # longer than a connection may be silent
+        books.wire.heal()
+        came_to.update(books.reconcile(jid, job).values())
+    assert set(came_to) <= {"ok", "unreachable"}
+    assert came_to["ok"]
