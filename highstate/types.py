@@ -251,6 +251,8 @@ class StateResult:
     """What watches it, or waits for its changes, is not to act on them (`ignore_ordering` of file.managed)."""
     parallel: bool = False
     """It ran beside the others."""
+    not_convergent: bool = False
+    """It changed something, and would do so again at once."""
     ignored: Mapping[str, Value] = field(default_factory=dict)
     """Attribute -> what differs of it and policy ignores (`highstate.run.ignoring`)."""
 
@@ -271,7 +273,7 @@ class StateResult:
             entry["__state_ran__"] = False
         if self.warnings:
             entry["warnings"] = list(self.warnings)
-        for name in ("skip_watch", "skip_req"):
+        for name in ("skip_watch", "skip_req", "not_convergent"):
             if getattr(self, name):
                 entry[name] = True
         if self.parallel:
@@ -295,5 +297,6 @@ class StateResult:
             skip_watch=self.skip_watch,
             skip_req=self.skip_req,
             parallel=self.parallel,
+            not_convergent=self.not_convergent,
             ignored=self.ignored,
         )

@@ -258,7 +258,7 @@ async def run_detail(request: AdminRequest) -> Response[bytes]:
 @get("/why")
 async def why(request: AdminRequest) -> Response[bytes]:
     """`saltern why`."""
-    return encoding.answer(await service_of(request).why(query_of(request, WhyQuery).minion))
+    return encoding.answer(await service_of(request).why(query_of(request, WhyQuery)))
 
 
 @post("/call", status_code=200)

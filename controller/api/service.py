@@ -66,7 +66,14 @@ from controller.schema.pulls import PullView
 from controller.schema.reactions import ReactionTrace, ReactionView
 from controller.schema.remotes import RemoteStatus
 from controller.schema.reports import ReportPage
-from controller.schema.requests import CallQuestion, EventsQuery, PreviewQuestion, RunnerQuestion, SyncQuestion
+from controller.schema.requests import (
+    CallQuestion,
+    EventsQuery,
+    PreviewQuestion,
+    RunnerQuestion,
+    SyncQuestion,
+    WhyQuery,
+)
 from controller.schema.runners import RunnerItem
 from controller.schema.runs import CallItem, CallProgress, CallStarted, HistoryEntry, RunView, SyncReturn
 from controller.schema.schedules import ScheduleRunView, ScheduleView
@@ -222,11 +229,12 @@ class ControllerService:
         """See `ControllerApi`."""
         return self.state.compile(minion)
 
-    async def why(self, minion: str) -> WhyView:
+    async def why(self, query: WhyQuery) -> WhyView:
         """See `ControllerApi`."""
-        self.state.known(minion)
+        row = self.state.known(query.minion)
         await self.telemetry.event_log.flush()
-        return WhyView(minion=minion, steps=tuple(steps_of(self.store, minion)))
+        states = await asyncio.to_thread(self.state.why_states, row, query.state)
+        return WhyView(minion=query.minion, steps=tuple(steps_of(self.store, query.minion)), states=states)
 
     def run_detail(self, run_id: str) -> RunView:
         """See `ControllerApi`."""

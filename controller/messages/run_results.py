@@ -17,9 +17,11 @@ import structlog
 
 from controller.jobs.job_returners import returners_of
 from controller.messages.context import MessageContext
+from controller.observe.drift_classes import counted, drift_class, noted
+from controller.observe.push_check import REASON
 from controller.observe.redactor import Redactor
 from controller.observe.run_functions import arguments_of, function_of
-from controller.observe.run_text import count_ignored, count_states, progress_data, run_summary
+from controller.observe.run_text import count_states, progress_data, run_summary
 from controller.reconcile.observation import is_touched_check
 from controller.reconcile.reconciler import Reconciler
 from controller.sessions.sessions import Progress, Session
@@ -36,6 +38,9 @@ _DIGEST = re.compile(r"[0-9a-f]{64}")
 _DRIFT_ID = re.compile(r"drift(?:watch)?-[\w.@:-]{1,200}", re.ASCII)
 _SCHEDULED_ID = re.compile(r"scheduled-[\w.@:-]{1,200}", re.ASCII)
 """Runs that a minion begins by itself: its drift checks, and calls of its `schedule`."""
+
+MOST_TOLD = 50
+"""States in an event about drift."""
 
 PROGRESS_SECONDS = 0.2
 """What a minion says of a run's progress sooner than this after the last is not passed on."""
@@ -165,7 +170,7 @@ class RunResults:
                 summary=run_summary(result.states, result.error or _not_compiled(result)),
                 ending=result.ending,
                 keys=self.redactor.keys(run.minion, run.keys),
-                classes=count_ignored(result.states) if run.kind == "drift" else None,
+                classes=self._classes(run, result),
                 result={
                     "states": result.states,
                     "value": result.value,
@@ -185,6 +190,28 @@ class RunResults:
         if waiter is not None:
             self.context.after_commit.add(partial(_give, waiter, result))
         self.context.metrics.run_ended(run.kind, result.outcome, result.seconds)
+
+    def _classes(self, run: RunRecord, result: RunResult) -> dict[str, int]:
+        """What a run of the whole machine has found, by class; what it says of its states is kept with their past."""
+        known = self.context.store.runs.get(run.run_id)
+        if run.kind not in ("apply", "remediate", "drift") or known is None or known.finished is not None:
+            return {}
+        before, now = self.context.store.drift.of(run.minion), self.context.clock()
+        after = noted(before, result.states, now, test=run.test, after_push=run.reason.startswith(REASON))
+        if after != before:
+            self.context.store.drift.put(run.minion, after)
+        if run.kind != "drift":
+            return {}
+        new = {
+            key: each
+            for key in after
+            if (each := drift_class(after[key], now)) != drift_class(before.get(key, ()), now)
+        }
+        if any(new.values()):
+            told = {key: each.value for key, each in list(new.items())[:MOST_TOLD] if each is not None}
+            data = {"id": run.minion, "run": run.run_id, "states": told}
+            self.context.bus.publish(f"saltern/minion/{run.minion}/drift", data, revision=run.revision)
+        return counted(after, result.states, now)
 
     def _publish_result(self, run: RunRecord, result: RunResult, changed: int, failed: int) -> int:
         """Publish how a run ended; the id of the event."""

@@ -6,8 +6,8 @@ callback when somebody scrapes, so that a minion that is forgotten leaves no ser
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from prometheus_client.core import GaugeMetricFamily
@@ -37,6 +37,8 @@ class MinionSample:
     """States that the last drift check found changed."""
     ignored: int = 0
     """States of which the last drift check found something changed that policy ignores."""
+    classes: Mapping[str, int] = field(default_factory=dict)
+    """Class of what differs -> states."""
     missing_sources: int = 0
     """States of its document whose source is not in the tree."""
     applied_at: float | None = None
@@ -271,6 +273,7 @@ class _Minions(Collector):
         health = _gauge("minion_health", "1 for the health that a minion has", "minion", "health")
         connected = _gauge("minion_connected", "1 when the minion is connected", "minion")
         drifted = _gauge("minion_drifted_states", "States that the last drift check found changed", "minion")
+        classes = _gauge("minion_drift", "States that differ, by what is behind it", "minion", "class")
         ignored = _gauge("minion_ignored_states", "States that differ in what policy ignores", "minion")
         missing = _gauge("minion_missing_sources", "States whose source is not in the tree, which fail", "minion")
         applied = _gauge("minion_applied_timestamp_seconds", "When it last applied a revision", "minion")
@@ -284,6 +287,8 @@ class _Minions(Collector):
             health.add_metric((sample.id, sample.health), 1)
             connected.add_metric((sample.id,), sample.connected)
             drifted.add_metric((sample.id,), sample.drifted)
+            for each, count in sample.classes.items():
+                classes.add_metric((sample.id, each), count)
             ignored.add_metric((sample.id,), sample.ignored)
             missing.add_metric((sample.id,), sample.missing_sources)
             if sample.applied_at is not None:
@@ -292,7 +297,7 @@ class _Minions(Collector):
                 age.add_metric((sample.id,), max(0.0, now - sample.revision_at))
         for labels, count in sorted(together.items()):
             counts.add_metric(labels, count)
-        yield from (counts, sync, health, connected, drifted, ignored, missing, applied, age)
+        yield from (counts, sync, health, connected, drifted, classes, ignored, missing, applied, age)
 
 
 def _gauge(name: str, text: str, *labels: str) -> GaugeMetricFamily:

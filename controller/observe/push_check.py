@@ -12,6 +12,7 @@ from typing import Any
 
 import structlog
 
+from controller.observe.drift_classes import acts_each_time
 from controller.observe.metrics import Metrics
 from controller.store import RunRecord, StatusRow, Store
 from reactors.bus import Bus
@@ -63,7 +64,8 @@ class PushChecks:
         self._missed.pop(run.minion, None)
         if not run.reason.startswith(REASON) or outcome != "pending":
             return
-        keys = pending_in(self.store, run.run_id) - self._known.pop(run.minion, frozenset())
+        apart = self._known.pop(run.minion, frozenset()) | acts_each_time(self.store.drift.of(run.minion))
+        keys = pending_in(self.store, run.run_id) - apart
         if not keys:
             return
         self._missed[run.minion] = _Missed(run.run_id, keys)

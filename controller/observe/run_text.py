@@ -29,12 +29,6 @@ def count_states(states: Mapping[str, Mapping[str, Any]]) -> tuple[int, int]:
     return changed, failed
 
 
-def count_ignored(states: Mapping[str, Mapping[str, Any]]) -> dict[str, int]:
-    """How many states have something that differs and that policy ignores, by the word `ignored`."""
-    ignored = sum(1 for entry in states.values() if entry.get("ignored"))
-    return {"ignored": ignored} if ignored else {}
-
-
 def requested(what: str, user: str) -> str:
     """The reason of a run that a person asked for, as the history shows it."""
     return f"{what} by {user}" if user else what

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from controller.observe.drift_classes import DriftClass
 from controller.reconcile.decision import Drift, LastRun, ObservedState, OpenRun, Request
 from controller.sessions.sessions import Session
 from controller.store import RunRecord, StatusRow
@@ -126,12 +127,16 @@ def _drift(row: StatusRow, streaks: Streaks) -> Drift | None:
         return None
     if row.last_run is not None and (row.last_run.finished or 0.0) >= (found.finished or 0.0):
         return None
+    acting = found.classes.get(DriftClass.NOT_CONVERGENT, 0)
+    chunks = found.changes + found.failed - acting
+    if acting and chunks <= 0:
+        return None
     touched = is_touched_check(found.run_id)
     streak = streaks.touched if touched else streaks.remediations
     return Drift(
         run_id=found.run_id,
         found_at=found.finished or found.created,
-        chunks=found.changes + found.failed,
+        chunks=chunks,
         remediations=streak.count,
         remediated_at=streak.at,
         missed=found.run_id == streaks.missed,

@@ -13,6 +13,7 @@ from typing import Any, assert_never
 
 import structlog
 
+from controller.observe.drift_classes import DriftClass, acts_each_time
 from controller.observe.metrics import Metrics
 from controller.observe.push_check import PushChecks
 from controller.observe.redactor import Redactor
@@ -282,8 +283,23 @@ class Reconciler:
         else:
             streak = self._remediations.get(minion, NO_STREAK)
             self._remediations[minion] = Streak(count=streak.count + 1, at=now)
+            held = row.applied if applied else row.desired
+            keys = self._but_acting(minion, held.digest if held else "")
         request = RunRequest(kind="remediate", keys=keys, reason=f"drift {drift_run}", applied=applied)
         self.start(row, session, request, event=event)
+
+    def _but_acting(self, minion: str, digest: str) -> tuple[str, ...] | None:
+        """The states to run for drift: those that act each time are left out; None: all."""
+        acting = acts_each_time(self.store.drift.of(minion))
+        if not acting:
+            return None
+        return tuple(key for key in self.documents.desired(digest).chunks if key not in acting)
+
+    def _nothing_drifts(self, run_id: str) -> bool:
+        """Whether a drift check has found nothing but states that act each time."""
+        run = self.store.runs.get(run_id)
+        acting = run.classes.get(DriftClass.NOT_CONVERGENT, 0) if run is not None else 0
+        return run is not None and acting > 0 and run.changes + run.failed == acting
 
     def _release(self, row: StatusRow) -> None:
         for event in release(self.store, self.bus, [row.hold] if row.hold else [], "its time is over"):
@@ -476,7 +492,7 @@ class Reconciler:
             self._reports[minion] = cause
         if run.kind == "drift":
             self._checks.ended(run, outcome, cause)
-            if outcome in GOOD:
+            if outcome in GOOD or self._nothing_drifts(run.run_id):
                 self._remediations.pop(minion, None)
         elif outcome in GOOD and not run.test:
             self._failures.pop(minion, None)

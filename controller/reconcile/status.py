@@ -12,6 +12,7 @@ from functools import cache
 
 from msgspec.structs import replace
 
+from controller.observe.drift_classes import IGNORED, DriftClass, drift_class
 from controller.observe.metrics import MinionSample
 from controller.observe.redactor import Redactor
 from controller.observe.run_text import progress_text, short
@@ -26,15 +27,17 @@ from controller.reconcile.plan_text import Contents, change_views, pillar_text, 
 from controller.reconcile.reconciler import SUSPENDED, Reconciler
 from controller.reconcile.source_differences import ReadBlob, SourceDifferences
 from controller.schema.errors import ServiceError
+from controller.schema.events import WhyState
 from controller.schema.fleet.policies import PolicyView
 from controller.schema.minions import CompileView, HeldPull, MinionStatus, VolatileRead
 from controller.schema.plans import DriftView, MinionDiff
 from controller.schema.runs import HistoryEntry, RunView
 from controller.sessions.sessions import KeyRegistry, Sessions
-from controller.store import HoldRecord, RunRecord, StatusRow, Store
+from controller.store import HoldRecord, Past, RunRecord, StatusRow, Store
 from highstate.desired import Desired
 from highstate.missing_sources import is_missing_source_warning
 from highstate.types import Minion, Problem
+from matching.matcher import person_matcher
 
 _REJECTED = "its key is rejected: saltern key list"
 _NEW = "accepted; has not connected yet"
@@ -94,7 +97,8 @@ class Status:
                 health=health_of(view).value,
                 connected=view.connected,
                 drifted=view.drift.chunks if view.drift else 0,
-                ignored=row.last_drift.classes.get("ignored", 0) if row.last_drift else 0,
+                ignored=_classes(row, view).get(IGNORED, 0),
+                classes={each: count for each, count in _classes(row, view).items() if each != IGNORED},
                 missing_sources=sum(map(is_missing_source_warning, row.desired.warnings)) if row.desired else 0,
                 applied_at=row.applied.at if row.applied else None,
                 # What a push does not touch has it as soon as it is compiled, as in `saltern status`.
@@ -126,7 +130,8 @@ class Status:
             paused=row.minion.paused,
             held=_held(row.hold),
             drifted=view.drift.chunks if view.drift else 0,
-            ignored=row.last_drift.classes.get("ignored", 0) if row.last_drift else 0,
+            ignored=_classes(row, view).get(IGNORED, 0),
+            classes={each: count for each, count in _classes(row, view).items() if each != IGNORED},
             message=f"running: {running[0]}"
             if running
             else _lagging(self.reconciler.unfetched(row) if view.lags else ())
@@ -226,8 +231,15 @@ class Status:
             return (), (), None
         result = self.store.runs.result(run.run_id)
         states = (result or {}).get("states") or {}
+        past = self.store.drift.of(row.minion.id)
         found = tuple(
-            DriftView(key=key, comment=str(entry.get("comment", "")), changes=entry.get("changes"))
+            DriftView(
+                key=key,
+                comment=str(entry.get("comment", "")),
+                changes=entry.get("changes"),
+                drift_class=_class_of(past, key, run.finished),
+                evidence=entry.get("evidence") or {},
+            )
             for key, entry in states.items()
             if drifted and entry.get("result") is not True
         )
@@ -235,6 +247,24 @@ class Status:
             DriftView(key=key, ignored=entry["ignored"]) for key, entry in states.items() if entry.get("ignored")
         )
         return found, ignored, run.finished
+
+    def why_states(self, row: StatusRow, wanted: str | None) -> tuple[WhyState, ...]:
+        """States that drifted, or of which something is ignored; `wanted`: a glob of IDs and names."""
+        past, run = self.store.drift.of(row.minion.id), row.last_drift
+        states = (self.store.runs.result(run.run_id) or {}).get("states") or {} if run else {}
+        told = {key: entry for key, entry in states.items() if entry.get("ignored") or entry.get("result") is None}
+        keys = [key for key in {**past, **told} if wanted is None or _is_named(key, wanted)]
+        return tuple(
+            WhyState(
+                key=key,
+                drift_class=_class_of(past, key, self.reconciler.clock()),
+                seen=tuple((one.at, one.what) for one in past.get(key, ())),
+                changes=told.get(key, {}).get("changes"),
+                ignored=told.get(key, {}).get("ignored"),
+                evidence=told.get(key, {}).get("evidence") or {},
+            )
+            for key in keys
+        )
 
     def history(self, minion: str | None, limit: int) -> list[HistoryEntry]:
         """Runs, newest first. ServiceError for a minion that is not known and has none."""
@@ -279,6 +309,7 @@ class Status:
             failed=run.failed,
             summary=run.summary,
             cause=run.reason,
+            classes=dict(run.classes),
             user=run.user,
             fun=run.fun,
             args=run.args,
@@ -339,13 +370,40 @@ def _message(row: StatusRow, view: ObservedState, errors: Sequence[str], policy:
     drift = ""
     if view.drift:
         states = f"{view.drift.chunks} state{'' if view.drift.chunks == 1 else 's'}"
-        drift = f"drift in {states}; {healed_by(row.minion.id, policy)}"
+        drift = f"drift in {states}{_class_text(row)}; {healed_by(row.minion.id, policy)}"
     if row.hold is not None:
         return f"{hold_text(row.hold)}; {drift}" if drift else hold_text(row.hold)
     if drift:
         return drift
+    acting = _classes(row, view).get(DriftClass.NOT_CONVERGENT, 0)
+    if acting:
+        return f"{acting} state{'' if acting == 1 else 's'} changing at each run (not-convergent)"
     count = len(row.desired.warnings) if row.desired else 0
     return f"{count} warning{'s' if count > 1 else ''} of its compile" if count else ""
+
+
+def _classes(row: StatusRow, view: ObservedState) -> Mapping[str, int]:
+    """What the last drift check found, by class; drift only as long as nothing was run since."""
+    found = row.last_drift.classes if row.last_drift else {}
+    return (
+        found if view.drift else {each: found[each] for each in (IGNORED, DriftClass.NOT_CONVERGENT) if each in found}
+    )
+
+
+def _is_named(key: str, wanted: str) -> bool:
+    parts = key.split("_|-")
+    return any(person_matcher().glob(wanted, part) for part in (*parts[1:3], short(key), key))
+
+
+def _class_of(past: Past, key: str, now: float | None) -> str:
+    found = drift_class(past.get(key, ()), now or 0.0)
+    return found.value if found is not None else ""
+
+
+def _class_text(row: StatusRow) -> str:
+    classes = row.last_drift.classes if row.last_drift else {}
+    shown = [each for each in classes if each not in (IGNORED, DriftClass.NOT_CONVERGENT)]
+    return f" ({', '.join(shown)})" if shown else ""
 
 
 def _texts(problems: Sequence[Problem]) -> tuple[str, ...]:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 import structlog
 
+from controller.observe.drift_classes import acts_each_time
 from controller.observe.push_check import pending_in
 from controller.reconcile.decision import TOUCHED_AT_ONCE, backoff
 from controller.reconcile.documents import Documents
@@ -50,7 +51,8 @@ class TouchedStates:
         streak = Streak(count=self.streak(minion, now).count + 1, at=now)
         self._streaks[minion] = streak
         desired = self.documents.desired(row.desired.digest if row.desired else "")
-        keys = pending_in(self.store, drift_run) & desired.chunks.keys()
+        acting = acts_each_time(self.store.drift.of(minion))
+        keys = (pending_in(self.store, drift_run) - acting) & desired.chunks.keys()
         if streak.count == TOUCHED_AT_ONCE + 1:
             data = {"id": minion, "run": drift_run, "states": sorted(keys), "times": streak.count}
             log.warning("what is managed is changed again and again", minion=minion, states=sorted(keys))

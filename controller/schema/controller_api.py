@@ -30,7 +30,14 @@ from controller.schema.pulls import PullView
 from controller.schema.reactions import ReactionTrace, ReactionView
 from controller.schema.remotes import RemoteStatus
 from controller.schema.reports import ReportPage
-from controller.schema.requests import CallQuestion, EventsQuery, PreviewQuestion, RunnerQuestion, SyncQuestion
+from controller.schema.requests import (
+    CallQuestion,
+    EventsQuery,
+    PreviewQuestion,
+    RunnerQuestion,
+    SyncQuestion,
+    WhyQuery,
+)
 from controller.schema.runners import RunnerItem
 from controller.schema.runs import CallItem, CallProgress, HistoryEntry, RunView, SyncReturn
 from controller.schema.schedules import ScheduleRunView, ScheduleView
@@ -107,7 +114,7 @@ class ControllerApi(Protocol):
     def compile_detail(self, minion: str) -> CompileView:
         """The newest compile of a minion, with its warnings and what it stands on."""
 
-    async def why(self, minion: str) -> WhyView:
+    async def why(self, query: WhyQuery) -> WhyView:
         """What led to the newest run or compile of a minion, and what followed."""
 
     async def policy(self, minion: str) -> PolicyView:

@@ -42,9 +42,24 @@ class WhyStep(ApiStruct, frozen=True, kw_only=True):
     revision: str = ""
 
 
+class WhyState(ApiStruct, frozen=True, kw_only=True):
+    """What is known of a state that drifted, or of which something is ignored."""
+
+    key: str
+    drift_class: str = ""
+    """`corrective`, `intended`, `not-convergent`, `flapping`; empty where nothing differs now."""
+    seen: tuple[tuple[float, str], ...] = ()
+    """When it was found `drifted`, `moved` (by git), `clean`, or put right and changed `again`; oldest first."""
+    changes: Any = None
+    ignored: Any = None
+    evidence: dict[str, Any] = msgspec.field(default_factory=dict)
+
+
 class WhyView(ApiStruct, frozen=True, kw_only=True):
     """Why a minion was compiled or ran last, as `saltern why` shows it."""
 
     minion: str
     steps: tuple[WhyStep, ...] = ()
     """Oldest first."""
+    states: tuple[WhyState, ...] = ()
+    """Those that drifted, or of which something is ignored."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Literal, TypeAlias
 
+import msgspec
+
 from controller.schema.remotes import RemoteStatus
 from controller.schema.structs import ApiStruct
 
@@ -44,6 +46,8 @@ class MinionStatus(ApiStruct, frozen=True, kw_only=True):
     """The pull request that it has in place of what is live."""
     drifted: int = 0
     """States that the last drift check found changed."""
+    classes: dict[str, int] = msgspec.field(default_factory=dict)
+    """Class of what differs (`corrective`, `intended`, `not-convergent`, `flapping`) -> states."""
     ignored: int = 0
     """States of which the last drift check found something changed that policy ignores."""
     message: str = ""

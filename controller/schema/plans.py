@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
+import msgspec
+
 from controller.schema.structs import ApiStruct
 
 
@@ -33,6 +35,10 @@ class DriftView(ApiStruct, frozen=True, kw_only=True):
     key: str
     comment: str = ""
     changes: Any = None
+    drift_class: str = ""
+    """`corrective`, `intended`, `not-convergent`, `flapping`."""
+    evidence: dict[str, Any] = msgspec.field(default_factory=dict)
+    """What the machine says of who changed it, and when."""
     ignored: Any = None
     """What differs and is no drift by policy: attribute -> `change`, `reason`, `expires`."""
 

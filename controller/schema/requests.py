@@ -170,6 +170,8 @@ class WhyQuery(_Question, frozen=True, kw_only=True):
     """`saltern why`."""
 
     minion: str
+    state: str | None = None
+    """ID or name of a state, a glob."""
 
 
 class PolicyQuery(_Question, frozen=True, kw_only=True):

@@ -29,6 +29,8 @@ class HistoryEntry(ApiStruct, frozen=True, kw_only=True):
     failed: int = 0
     summary: str = ""
     cause: str = ""
+    classes: dict[str, int] = msgspec.field(default_factory=dict)
+    """Of a drift check: class of what differs -> states."""
     user: str = ""
     """Who asked for it; empty when nobody did."""
     fun: str = ""

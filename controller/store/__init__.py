@@ -9,11 +9,14 @@ from controller.store.records import (
     KeyRecord,
     KeyStatus,
     MinionRecord,
+    Past,
     RevisionRecord,
     RevisionSource,
     RunRecord,
     RunState,
+    Seen,
     StatusRow,
+    What,
 )
 from controller.store.store import Store
 
@@ -27,13 +30,16 @@ __all__ = [
     "KeyStatus",
     "KeyUnknown",
     "MinionRecord",
+    "Past",
     "RevisionRecord",
     "RevisionSource",
     "RunRecord",
     "RunState",
+    "Seen",
     "StatusRow",
     "Store",
     "StoreError",
     "StoreTooNew",
     "StoreUnavailable",
+    "What",
 ]

@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
+import msgspec
+
 from highstate.types import Problem
 from wire.messages import FactAnswer, FactQuery, KeyRole, RunKind
 
@@ -150,6 +152,22 @@ class AppliedRecord:
     """Digest of the revision."""
     at: float
     outcome: str
+
+
+What: TypeAlias = Literal["clean", "again", "drifted", "moved"]
+"""As it should be; put right, and it would change something again at once; changed; changed since git moved."""
+
+
+class Seen(msgspec.Struct, frozen=True, array_like=True):
+    """What was seen of a state."""
+
+    at: float
+    """Since when."""
+    what: What
+
+
+Past: TypeAlias = Mapping[str, tuple[Seen, ...]]
+"""State -> what was seen of it, oldest first."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -22,7 +22,7 @@ from sqlalchemy import (
     text,
 )
 
-HEAD = "0016"
+HEAD = "0018"
 """The newest migration."""
 
 metadata = MetaData(
@@ -165,6 +165,14 @@ runs = Table(
     Index("open_runs", "minion", "seq", sqlite_where=_OPEN),
     Index("returned_runs", "seq", sqlite_where=text("returners IS NOT NULL")),
 )
+
+drift_pasts = Table(
+    "drift_pasts",
+    metadata,
+    Column("minion", ForeignKey("minions.id", ondelete="CASCADE"), primary_key=True),
+    Column("states", LargeBinary, nullable=False),
+)
+"""What was seen of states that drifted."""
 
 jobs = Table(
     "jobs",

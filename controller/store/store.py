@@ -16,6 +16,7 @@ from controller.store.applied import Applied
 from controller.store.database import Database
 from controller.store.desired import DesiredTable
 from controller.store.documents import DocumentBlobs
+from controller.store.drift import DriftPasts
 from controller.store.events import Events
 from controller.store.facts import FactsTable
 from controller.store.holds import Holds
@@ -60,6 +61,7 @@ class Store:
         self.secrets = SecretsTable(database)
         self.runs = Runs(database)
         self.jobs = JobTable(database)
+        self.drift = DriftPasts(database)
         self.run_events = RunEventCounts(database)
         self.events = Events(database)
         self.reports = Reports(database)

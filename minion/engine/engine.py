@@ -106,6 +106,7 @@ class StateEngine:
         drift: bool = False,
         planned: PlannedMachine | None = None,
         ignoring: Ignoring | None = None,
+        looks_again: bool = False,
     ) -> None:
         """Run on `machine`.
 
@@ -118,6 +119,7 @@ class StateEngine:
             drift: whether drift is looked for; a state that acts each time is none.
             planned: the machine that `functions` look at under test=True; None: they look at the real one.
             ignoring: differences that are neither told nor put right.
+            looks_again: whether a state of the tree that changed something is asked at once what it would change now.
         """
         self._user_states = user_states
         self._reload = reload
@@ -137,6 +139,7 @@ class StateEngine:
         self._test = test
         self._drift = drift
         self._ignoring = ignoring
+        self._looks_again = looks_again
         self._instead: Instead = lambda chunk, arguments, watched, predicted: predicted
 
     def checking(self, instead: Instead) -> StateEngine:
@@ -268,6 +271,9 @@ class StateEngine:
         else:
             assert self._user_states is not None  # noqa: S101  (who made this work has them)
             result = self._user_states.call(chunk, work.fun, work.arguments, test=False)
+            if self._looks_again and result.result is True and result.changes and work.fun == chunk.fun:
+                again = self._user_states.call(chunk, work.fun, work.arguments, test=True)
+                result = replace(result, not_convergent=again.result is None)
         for what in _RELOADS:
             if chunk.arguments.get(what) is True and self._reload is not None:
                 self._reload(what.removeprefix("reload_"))

@@ -36,6 +36,7 @@ def engine_of(
     test: bool,
     drift: bool = False,
     ignored: Sequence[IgnoreRule] = (),
+    looks_again: bool = False,
 ) -> StateEngine:
     """The engine of a run; from now on the context is one under test=True, or not.
 
@@ -45,6 +46,7 @@ def engine_of(
         test: whether nothing may be changed.
         drift: whether it looks for drift.
         ignored: differences that are neither told nor put right.
+        looks_again: see `StateEngine`.
     """
     context.testing = test
     user_states = CallableStates(context.user_modules)
@@ -59,6 +61,7 @@ def engine_of(
         drift=drift,
         planned=planned,
         ignoring=Ignoring(rules=tuple(ignored)) if ignored else None,
+        looks_again=looks_again,
     )
 
 

@@ -33,6 +33,7 @@ from minion.spool.files import BlobCache, HeldFiles, cache_needs_trim
 from minion.spool.journal import RunJournal, kind_of
 from minion.spool.state_queue import StateQueue
 from minion.spool.triggers import TriggerFile
+from minion.worker.evidence import with_evidence
 from minion.worker.foretold_check import LiveWhereUnread
 from minion.worker.live_contents import live_contents
 from minion.worker.preview_sandbox import PreviewFunctions, PreviewMachine, PreviewStates, known_conditions
@@ -118,7 +119,7 @@ def run_chunks(
         digest=request.digest,
         outcome="error" if left else outcome(results),
         error=f"{STOPPED}: {len(left)} of {len(results) + len(left)} states were not run" if left else "",
-        states=as_running(desired.chunks, {**results, **left}),
+        states=_told(kind_of(request), as_running(desired.chunks, {**results, **left})),
         value=found,
     )
 
@@ -142,8 +143,13 @@ def _drift_engine(job: WorkerRequest, controller: ControllerClient, events: Sent
     return engine_of(context, context.machine, test=True, drift=True, ignored=_ignored("drift", live))
 
 
+def _told(kind: RunKind, states: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    return with_evidence(states) if kind == "drift" else states
+
+
 def _run_engine(context: Context, kind: RunKind, desired: Desired, *, test: bool) -> StateEngine:
-    return engine_of(context, context.machine, test=test, drift=kind == "drift", ignored=_ignored(kind, desired))
+    rules, looks_again = _ignored(kind, desired), kind in ("apply", "remediate") and not test
+    return engine_of(context, context.machine, test=test, drift=kind == "drift", ignored=rules, looks_again=looks_again)
 
 
 def _ignored(kind: RunKind, desired: Desired) -> tuple[IgnoreRule, ...]:

@@ -59,7 +59,8 @@ def _show(diff: MinionDiff) -> None:
     if diff.drift:
         click.echo(output.styled(f"  drifted, found {output.ago(diff.drift_at) or 'lately'}:", fg="yellow"))
     for drift in diff.drift:
-        click.echo(f"    {output.printable(state_title(drift.key))}")
+        named = f" ({drift.drift_class})" if drift.drift_class else ""
+        click.echo(f"    {output.printable(state_title(drift.key))}{named}")
         for line in _drift_lines(drift, 6):
             click.echo(line)
     if diff.heal:

@@ -1,0 +1,39 @@
+"""What was seen of states that drifted, by minion."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import msgspec
+from sqlalchemy import bindparam, delete, insert, select
+
+from controller.store.database import Database
+from controller.store.records import Past, Seen
+from controller.store.schema import drift_pasts, minions
+
+_DECODER = msgspec.msgpack.Decoder(dict[str, tuple[Seen, ...]])
+_OF = drift_pasts.c.minion == bindparam("of")
+_GET = select(drift_pasts.c.states).where(_OF)
+_DELETE = delete(drift_pasts).where(_OF)
+_KNOWN = select(minions.c.id).where(minions.c.id == bindparam("of"))
+_PUT = insert(drift_pasts)
+
+
+@dataclass(frozen=True, slots=True)
+class DriftPasts:
+    """The table of them; bounded by `controller.observe.drift_classes`."""
+
+    database: Database
+
+    def of(self, minion: str) -> Past:
+        """That of a minion."""
+        with self.database.read() as connection:
+            blob = connection.scalar(_GET, {"of": minion})
+        return {} if blob is None else _DECODER.decode(blob)
+
+    def put(self, minion: str, past: Past) -> None:
+        """Keep one in the place of the one before; nothing of a minion that the store does not know."""
+        with self.database.write() as connection:
+            connection.execute(_DELETE, {"of": minion})
+            if past and connection.scalar(_KNOWN, {"of": minion}) is not None:
+                connection.execute(_PUT, {"minion": minion, "states": msgspec.msgpack.encode(past)})
