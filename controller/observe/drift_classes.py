@@ -11,7 +11,7 @@ import enum
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from controller.store import Past, Seen, What
+from controller.store import Past, SeenState, What
 
 FLAPS = 3
 """Times that a state may have drifted within `FLAP_WINDOW` before it counts as flapping."""
@@ -42,7 +42,7 @@ class DriftClass(enum.StrEnum):
     """It is changed and put right again and again."""
 
 
-def drift_class(seen: Sequence[Seen], now: float) -> DriftClass | None:
+def drift_class(seen: Sequence[SeenState], now: float) -> DriftClass | None:
     """The class of what differs now; None where nothing does.
 
     Args:
@@ -66,7 +66,7 @@ def acts_each_time(past: Past) -> frozenset[str]:
 
 def noted(
     past: Past, states: Mapping[str, Mapping[str, Any]], now: float, *, test: bool, after_push: bool
-) -> dict[str, tuple[Seen, ...]]:
+) -> dict[str, tuple[SeenState, ...]]:
     """The past of a minion's states after a run.
 
     Args:
@@ -85,7 +85,7 @@ def noted(
         if before and (before[-1].what == what or (before[-1].what, what) == ("drifted", "moved")):
             continue
         found.pop(key, None)
-        found[key] = (*before, Seen(now, what))[-MOST_SEEN:]
+        found[key] = (*before, SeenState(now, what))[-MOST_SEEN:]
     kept = {key: seen for key, seen in found.items() if seen[-1].what != "clean" or seen[-1].at > now - FORGET}
     return dict(list(kept.items())[-MOST_STATES:])
 
@@ -102,7 +102,7 @@ def counted(past: Past, states: Mapping[str, Mapping[str, Any]], now: float) -> 
     return found
 
 
-def _since_clean(seen: Sequence[Seen], what: What) -> bool:
+def _since_clean(seen: Sequence[SeenState], what: What) -> bool:
     for one in reversed(seen):
         if one.what == "clean":
             return False

@@ -14,7 +14,7 @@ from controller.store.records import (
     RevisionSource,
     RunRecord,
     RunState,
-    Seen,
+    SeenState,
     StatusRow,
     What,
 )
@@ -35,7 +35,7 @@ __all__ = [
     "RevisionSource",
     "RunRecord",
     "RunState",
-    "Seen",
+    "SeenState",
     "StatusRow",
     "Store",
     "StoreError",

@@ -158,7 +158,7 @@ What: TypeAlias = Literal["clean", "again", "drifted", "moved"]
 """As it should be; put right, and it would change something again at once; changed; changed since git moved."""
 
 
-class Seen(msgspec.Struct, frozen=True, array_like=True):
+class SeenState(msgspec.Struct, frozen=True, array_like=True):
     """What was seen of a state."""
 
     at: float
@@ -166,7 +166,7 @@ class Seen(msgspec.Struct, frozen=True, array_like=True):
     what: What
 
 
-Past: TypeAlias = Mapping[str, tuple[Seen, ...]]
+Past: TypeAlias = Mapping[str, tuple[SeenState, ...]]
 """State -> what was seen of it, oldest first."""
 
 

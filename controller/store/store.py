@@ -16,7 +16,7 @@ from controller.store.applied import Applied
 from controller.store.database import Database
 from controller.store.desired import DesiredTable
 from controller.store.documents import DocumentBlobs
-from controller.store.drift import DriftPasts
+from controller.store.drift.table import DriftPasts
 from controller.store.events import Events
 from controller.store.facts import FactsTable
 from controller.store.holds import Holds

@@ -50,7 +50,7 @@ class PackageEntry:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Login:
+class UserSession:
     """A session of somebody, in seconds since the epoch."""
 
     user: str
@@ -74,7 +74,7 @@ class MachineLogs:
     """What the logs of a machine say."""
 
     packages: Sequence[PackageEntry] = ()
-    logins: Sequence[Login] = ()
+    logins: Sequence[UserSession] = ()
     audited: Sequence[AuditedCall] = ()
 
 
@@ -86,23 +86,23 @@ def package_entries(text: str, form: re.Pattern[str]) -> Iterator[PackageEntry]:
             yield PackageEntry(at=at, verb=found["verb"].lower(), name=found["name"])
 
 
-def logins(data: bytes) -> list[Login]:
+def logins(data: bytes) -> list[UserSession]:
     """The sessions of a wtmp; a boot ends all."""
-    found: list[Login] = []
+    found: list[UserSession] = []
     lines: dict[bytes, int] = {}
     whole = len(data) - len(data) % _RECORD.size
     for kind, _, line, _, user, host, *_, seconds, _, _, _, _, _ in _RECORD.iter_unpack(data[:whole]):
         ended = list(lines.values()) if kind == _BOOT else [lines[line]] if line in lines else []
         for place in ended:
             old = found[place]
-            found[place] = Login(user=old.user, host=old.host, begun=old.begun, ended=float(seconds))
+            found[place] = UserSession(user=old.user, host=old.host, begun=old.begun, ended=float(seconds))
         if kind == _BOOT:
             lines.clear()
         elif kind in (_LOGIN, _LOGOUT):
             lines.pop(line, None)
         if kind == _LOGIN:
             lines[line] = len(found)
-            found.append(Login(user=_text(user), host=_text(host), begun=float(seconds)))
+            found.append(UserSession(user=_text(user), host=_text(host), begun=float(seconds)))
     return found
 
 

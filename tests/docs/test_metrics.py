@@ -25,7 +25,11 @@ def series() -> dict[str, tuple[str, frozenset[str]]]:
     """Name as it is documented -> (type, labels), of a controller in which everything happened once."""
     metrics = Metrics(lambda: 2.0)
     metrics.watch_minions(
-        lambda: [MinionSample(id="web1", sync="Synced", health="Healthy", applied_at=1.0, revision_at=1.0)]
+        lambda: [
+            MinionSample(
+                id="web1", sync="Synced", health="Healthy", applied_at=1.0, classes={"corrective": 1}, revision_at=1.0
+            )
+        ]
     )
     metrics.reconciled()
     metrics.compiled(0.1, ok=False)

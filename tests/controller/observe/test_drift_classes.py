@@ -16,7 +16,7 @@ from controller.observe.drift_classes import (
     drift_class,
     noted,
 )
-from controller.store import Seen
+from controller.store import SeenState
 
 KEY = "file_|-conf_|-/etc/conf_|-managed"
 ENTRIES = {
@@ -99,4 +99,4 @@ def test_the_past_is_bounded_and_tells_changes_alone(lines):
     for seen in past.values():
         assert len(seen) <= MOST_SEEN
         assert all(one.what != two.what for one, two in itertools.pairwise(seen))
-    assert all(isinstance(one, Seen) for seen in past.values() for one in seen)
+    assert all(isinstance(one, SeenState) for seen in past.values() for one in seen)

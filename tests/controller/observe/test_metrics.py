@@ -74,7 +74,15 @@ def test_things_that_happen_are_counted(metrics):
 def test_minions_are_read_at_each_scrape_and_leave_nothing_behind(metrics):
     samples = [
         MinionSample(id="a", sync="Synced", health="Healthy", connected=True, applied_at=900.0, revision_at=400.0),
-        MinionSample(id="b", sync="OutOfSync", health="Drifted", drifted=2, ignored=4, missing_sources=3),
+        MinionSample(
+            id="b",
+            sync="OutOfSync",
+            health="Drifted",
+            drifted=2,
+            ignored=4,
+            missing_sources=3,
+            classes={"corrective": 2},
+        ),
         MinionSample(id='c"\n', sync="Synced", health="Healthy"),
     ]
     metrics.watch_minions(lambda: samples)
@@ -82,6 +90,7 @@ def test_minions_are_read_at_each_scrape_and_leave_nothing_behind(metrics):
     assert value(metrics, "saltern_minion_sync", minion="b", sync="OutOfSync") == 1
     assert value(metrics, "saltern_minion_drifted_states", minion="b") == 2
     assert value(metrics, "saltern_minion_ignored_states", minion="b") == 4
+    assert value(metrics, "saltern_minion_drift", **{"minion": "b", "class": "corrective"}) == 2
     assert value(metrics, "saltern_minion_missing_sources", minion="b") == 3
     assert value(metrics, "saltern_minion_connected", minion="a") == 1
     assert value(metrics, "saltern_applied_revision_age_seconds", minion="a") == 600

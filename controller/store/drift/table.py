@@ -8,10 +8,10 @@ import msgspec
 from sqlalchemy import bindparam, delete, insert, select
 
 from controller.store.database import Database
-from controller.store.records import Past, Seen
+from controller.store.records import Past, SeenState
 from controller.store.schema import drift_pasts, minions
 
-_DECODER = msgspec.msgpack.Decoder(dict[str, tuple[Seen, ...]])
+_DECODER = msgspec.msgpack.Decoder(dict[str, tuple[SeenState, ...]])
 _OF = drift_pasts.c.minion == bindparam("of")
 _GET = select(drift_pasts.c.states).where(_OF)
 _DELETE = delete(drift_pasts).where(_OF)

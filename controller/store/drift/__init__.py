@@ -1,0 +1,1 @@
+"""What was seen of states that drifted."""
