@@ -46,8 +46,13 @@ class Books:
         """A job to everybody; its id and the name that is written down."""
         self.number += 1
         name = f"job{self.number}"
-        begun = self.rig.saltern("run", "*", "ledger.note", name, "--async", "--out", "json")
-        return json.loads(begun.stdout)["jid"], name
+        begun = self.rig.saltern("run", "*", "ledger.note", name, "--async", "--out", "json", check=False)
+        return "" if begun.returncode else json.loads(begun.stdout)["jid"], name
+
+    def found(self, name):
+        """The id of a job whose asker got no answer, as the controller was killed; empty: there is none."""
+        jobs = json.loads(self.rig.saltern("jobs", "list", "--out", "json").stdout)
+        return next((job["jid"] for job in jobs if job["args"] == name), "")
 
     def done(self, minion, name):
         """How often it began and ended there."""
@@ -141,3 +146,50 @@ def test_connections_fail_while_a_job_runs(books):
         came_to.update(books.reconcile(jid, job).values())
     assert set(came_to) <= {"ok", "unreachable"}
     assert came_to["ok"]
+
+
+KILLS = [
+    # who dies, with its workers or alone, and before which read of the wire after the job was asked for
+    ("web1", True, 1),
+    ("controller", False, 2),
+    ("web1", False, 3),
+    ("controller", True, 4),
+    ("web1", True, 5),
+    ("controller", False, 6),
+    ("web1", False, 7),
+    ("controller", True, 8),
+    ("web1", True, 9),
+    ("controller", False, 10),
+    ("web1", True, 11),
+    ("controller", True, 12),
+]
+
+
+@pytest.mark.timeout(900)
+def test_kills_at_the_steps_of_a_job(books):
+    """kill -9 of either side as a message passes."""
+    rig = books.rig
+    for victim, children, reads in steps(KILLS, 4):
+        died = []
+
+        def kill(victim=victim, children=children, died=died):
+            rig.kill(victim, children=children)
+            died.append(victim)
+
+        books.wire.after(reads, kill)
+        jid, job = books.ask()
+        while not died:
+            time.sleep(0.02)
+        if victim == "controller":
+            rig.start_controller()
+        else:
+            rig.start_minion(victim)
+        books.wire.heal()
+        jid = jid or books.found(job)
+        if not jid:
+            rig.wait("all to be connected", books.all_connected)
+            assert {books.done(minion, job) for minion in NAMES} == {(0, 0)}, "nobody was asked"
+            continue
+        found = books.reconcile(jid, job)
+        others = {minion: outcome for minion, outcome in found.items() if minion != victim}
+        assert set(others.values()) <= {"ok", "unreachable"}, (victim, reads, found)
