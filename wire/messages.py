@@ -356,6 +356,8 @@ class ToRelay(_Message, tag="to-relay", frozen=True, kw_only=True):
     """Frames for minions behind a relay."""
 
     frames: tuple[RelayedFrame, ...] = ()
+    taken: Whole = 0
+    """Bytes of the frames in `FromRelay` that the controller has read on this connection."""
 
 
 # --- controller -> minion -------------------------------------------------------------------------------------------

@@ -29,16 +29,23 @@ class RunningRelay:
     Args:
         controller: where it connects to.
         keys: its own; new ones otherwise.
+        name: under which the controller knows it.
         port: where it listens; any free one otherwise.
         borders: limits of what minions cost it.
     """
 
     def __init__(
-        self, controller: Address, keys: KeyPair | None = None, *, port: int = 0, borders: WireLimits | None = None
+        self,
+        controller: Address,
+        keys: KeyPair | None = None,
+        *,
+        name: str = "relay1",
+        port: int = 0,
+        borders: WireLimits | None = None,
     ) -> None:
-        self.controller, self.keys = controller, keys or _new_keys()
+        self.controller, self.keys, self._name = controller, keys or _new_keys(), name
         bind = Bind(publish_port=None, request_port=port)
-        self.relay = Relay("relay1", bind, controller, self.keys, borders=borders, timing=TIMING)
+        self.relay = Relay(name, bind, controller, self.keys, borders=borders, timing=TIMING)
         self.port = self.relay.port
         self._thread = threading.Thread(target=self.relay.run, daemon=True)
         self._thread.start()
@@ -54,7 +61,7 @@ class RunningRelay:
 
     def accept(self, controller: Any) -> None:
         """Have the controller of `tests/wire/conftest.py` accept it, and say so when it asks."""
-        controller.identities[self.keys.public] = Identity(id="relay1", state="accepted", role="relay")
+        controller.identities[self.keys.public] = Identity(id=self._name, state="accepted", role="relay")
         controller.wait(Incoming, key=self.keys.public)
         controller.server.send(self.keys.public, KeyState(state="accepted"))
 

@@ -144,7 +144,7 @@ class Relay:
         ]
         blocked = len(self._upstream) > 0
         # What is left of the turn before could not be sent: minions wait until it can.
-        flags = zmq.POLLIN | zmq.POLLOUT if blocked else zmq.POLLIN
+        flags = zmq.POLLIN | zmq.POLLOUT if self._upstream.full else zmq.POLLIN
         polled += [(each, flags) for each in self._upstream.polled()]
         if not blocked:
             polled.append((sockets.request, zmq.POLLIN))
@@ -274,6 +274,8 @@ class Relay:
                     self._sending.put(channel.connection, channel_frame(DATA, frame.data), "sealed")
                 case "accepted":
                     channel.accepted = True
+                    # Before it has sent anything as such: its Hello may be large.
+                    self._watch.read(channel.connection.number, 0, accepted=True)
                 case "end":
                     self._channels.close(channel)
                     self._sending.put(channel.connection, channel_frame(END, frame.data), "end")

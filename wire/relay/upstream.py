@@ -24,6 +24,9 @@ KEY_REQUEST_PAUSES = (1.0, 2.0, 4.0, 8.0, 15.0)
 """Seconds between two questions whether the relay's key is accepted; the last is repeated."""
 FOLDED_BYTES = 1024 * 1024
 """Of frames in one message, but for the last."""
+UNREAD_BYTES = 3 * 1024 * 1024
+"""That may be on the way to the controller before the next message goes. With the largest message these are less than
+its limit `connection_bytes` for one connection."""
 TOLD_AFTER = 1024 * 1024
 """Bytes that were taken before the controller is told, where no message goes to it."""
 
@@ -51,6 +54,10 @@ class Upstream:
         self.waiting_bytes = 0
         """Of the frames that wait to be sent."""
         self._taken = self._told = 0
+        self._sent = self._read_there = 0
+        """Bytes of frames, counted as pieces, and what the controller has read of them."""
+        self.full = False
+        """The queue of the connection had no room."""
         self._asked = 0
         self._ask_at = float("inf")
         self._said: tuple[str, tuple[str, ...]] = "", ()
@@ -71,14 +78,20 @@ class Upstream:
 
     def flush(self) -> None:
         """Send what there is room for."""
-        while self.ready and (self._frames or self._taken - self._told >= TOLD_AFTER):
-            folded = self._fold()
+        self.full = False
+        while self.ready and (self._may_send() or self._taken - self._told >= TOLD_AFTER):
+            folded = self._fold() if self._may_send() else ()
             if not self.connection.send(FromRelay(frames=folded, taken=self._taken)):
+                self.full = True
                 return
             self._told = self._taken
+            self._sent += sum(cost_of_piece(len(frame.data)) for frame in folded)
             for frame in folded:
                 self._frames.popleft()
                 self.waiting_bytes -= len(frame.data)
+
+    def _may_send(self) -> bool:
+        return bool(self._frames) and self._sent - self._read_there < UNREAD_BYTES
 
     def _fold(self) -> tuple[RelayedFrame, ...]:
         folded, size = list[RelayedFrame](), 0
@@ -94,7 +107,8 @@ class Upstream:
         self.connection.dial_if_due()
         for event in self.connection.collect():
             match event:
-                case ToRelay(frames=frames):
+                case ToRelay(frames=frames, taken=read):
+                    self._read_there = max(self._read_there, read)
                     self._taken += sum(cost_of_piece(len(frame.data)) for frame in frames)
                     yield frames
                 case KeyState():
@@ -137,7 +151,7 @@ class Upstream:
     def _lost(self) -> Iterator[UpstreamChange]:
         self._ask_at = float("inf")
         self._frames.clear()
-        self.waiting_bytes = self._taken = self._told = 0
+        self.waiting_bytes = self._taken = self._told = self._sent = self._read_there = 0
         if self.ready:
             self.ready = False
             self._say("event=connection_lost id=%s do=%s", "minions wait; still trying")

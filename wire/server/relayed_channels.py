@@ -74,6 +74,10 @@ class RelayLine:
     """Bytes of frames that were sent, counted as pieces."""
     taken: int = 0
     """Of these, what the relay has taken."""
+    read: int = 0
+    """Bytes of frames that came, counted as pieces."""
+    read_told: int = 0
+    """Of these, what the relay was told."""
     frames_in: int = 0
     frames_out: int = 0
 

@@ -16,7 +16,7 @@ from wire.keys import KeyPair
 from wire.limits import WireLimits
 from wire.messages import FromRelay, RelayedFrame
 from wire.sealed.handshake import answer_opening, prologue_of
-from wire.sealed.session import SEAL_BYTES, SealedSession
+from wire.sealed.session import SEAL_BYTES, SealedSession, cost_of_piece
 from wire.server.connections import Connections
 from wire.server.delivery_batch import DeliveryBatch
 from wire.server.peers import PeerConnection
@@ -66,6 +66,7 @@ class RelayedReception:
         """Take the frames of a relay's message; False when no relay would send such a message."""
         line = self._connections.relayed.line(connection, relay)
         line.frames_in += len(message.frames)
+        line.read += sum(cost_of_piece(len(frame.data)) for frame in message.frames)
         line.taken = min(line.sent, max(line.taken, message.taken))
         for frame in message.frames:
             if connection.ended:
@@ -157,6 +158,8 @@ class RelayedReception:
             return
         if not channel.proved:
             self._connections.prove(channel, identity)
+            if is_accepted(identity):
+                self._sending.tell_accepted(channel)
         self._sending.look(channel)
         if opened is not None:
             self._handle(channel, opened, identity)

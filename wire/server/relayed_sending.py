@@ -16,6 +16,9 @@ from wire.server.relayed_channels import RelayedChannel, RelayedChannels, RelayL
 MESSAGE_BYTES = 512 * 1024
 """Of frames in one message to a relay, but for the last."""
 
+TOLD_AFTER = 512 * 1024
+"""Bytes that were read of a relay before it is told, where nothing goes to it."""
+
 
 class RelayedSending:
     """What goes to minions behind relays.
@@ -33,14 +36,19 @@ class RelayedSending:
         """Queue a message; False when the minion does not read what it is sent."""
         if channel.waiting_bytes > self._borders.minion.unread_bytes + channel.largest:
             return False
-        if accepted and not channel.accepted_told:
-            channel.accepted_told = True
-            channel.line.add(channel.number, "accepted")
+        if accepted:
+            self.tell_accepted(channel)
         channel.largest = max(channel.largest, len(frame))
         channel.waiting.append(frame)
         channel.waiting_bytes += len(frame)
         self.look(channel)
         return True
+
+    def tell_accepted(self, channel: RelayedChannel) -> None:
+        """Have the relay carry as much of this minion as an accepted one may send."""
+        if not channel.accepted_told:
+            channel.accepted_told = True
+            channel.line.add(channel.number, "accepted")
 
     def look(self, channel: RelayedChannel) -> None:
         """Give the channel its turn, if something waits for it and it has room."""
@@ -57,6 +65,8 @@ class RelayedSending:
                 _seal_one(channel)
                 self.look(channel)
         frames, line.frames = line.frames, []
+        if not frames and line.read - line.read_told >= TOLD_AFTER:
+            return iter(((),))
         return _messages(frames)
 
 

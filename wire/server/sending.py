@@ -96,7 +96,8 @@ class Sending:
         """Send to relays what this turn has for the minions behind them."""
         for line in self._connections.relayed.lines():
             for frames in self.relayed.packed(line):
-                self.put(line.connection, encode(ToRelay(frames=frames)), "to-relay")
+                line.read_told = line.read
+                self.put(line.connection, encode(ToRelay(frames=frames, taken=line.read)), "to-relay")
 
     def _put_by_connection(self, connection: PeerConnection, frame: bytes, kind: str) -> None:
         if self._reads_nothing(connection):

@@ -123,3 +123,36 @@ def test_ending_a_key_ends_its_session(controller: Any, relay: RunningRelay) -> 
     minion.wait(Disconnected)
     other.send(KeyRequest(id="web2"))
     controller.wait(Incoming, id="web2")
+
+
+def test_the_way_that_a_minion_has_come_by_last_counts(controller: Any, relay_with: MakeRelay) -> None:
+    """By a relay, directly, by another relay: one connection of a key is good, and the one before is ended."""
+    first, second = relay_with(), relay_with(name="relay2")
+    before = connect(controller, first, "web1")
+    for number, way in enumerate((controller.address, second.address(), first.address(), controller.address)):
+        peer = controller.peer("web1", keys=before.keys, address=way)
+        peer.wait(Connected)
+        peer.send(Hello(id="web1", grains={"way": number}))
+        got = controller.wait(Incoming, id="web1")
+        assert got.message.grains == {"way": number}
+        assert got.relay == {second.port: "relay2", first.port: "relay1"}.get(way.request_port, "")
+        before.wait(Disconnected)
+        before.connection.close()
+        controller.server.send(peer.keys.public, HelloAck(epoch=str(number), alive_interval=5.0))
+        assert peer.wait(HelloAck).epoch == str(number)
+        before = peer
+
+
+def test_a_large_result_of_many_minions_at_once_arrives(controller: Any, relay: RunningRelay) -> None:
+    minions = [connect(controller, relay, f"web{number}") for number in range(8)]
+    results = [
+        RunResult(run_id=f"r{number}", kind="call", generation=0, digest="", outcome="ok", value="x" * 2_000_000)
+        for number in range(len(minions))
+    ]
+    for minion in minions:
+        controller.server.send(minion.keys.public, KeyState(state="accepted"))
+        minion.wait(KeyState)  # the relay has heard of it before
+    for minion, result in zip(minions, results, strict=True):
+        minion.send(result)
+    for number, result in enumerate(results):
+        assert controller.wait(Incoming, id=f"web{number}").message == result
