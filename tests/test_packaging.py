@@ -21,6 +21,7 @@ ON_MINIONS = (
     "controller.cli.main",
     "controller.cli.verbs.minion",
     "controller.cli.verbs.call",
+    "controller.cli.verbs.relay",
     "controller.cli.verbs.local.swarm",
 )
 

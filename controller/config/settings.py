@@ -523,6 +523,8 @@ POLICY = frozenset(
         "windows",
         "suspend",
         "policies",
+        "rollout",
+        "ignore_differences",
     )
 )
 """Keys of a tree's saltern.yaml."""

@@ -163,7 +163,10 @@ def _serve(pipe: AgentPipe, members: Sequence[MemberIdentity], plan: SwarmPlan) 
     """One process."""
     fleet = SwarmFleet(members, plan.address, plan.behaviour, pace=plan.pace / plan.processes)
     try:
-        while not fleet.run(time.monotonic() + TOLD_SECONDS, pipe.fd):
+        while True:
+            until = time.monotonic() + TOLD_SECONDS
+            if fleet.run(until, pipe.fd):
+                break
             pipe.send(msgspec.msgpack.encode(fleet.counts()))
         pipe.send(msgspec.msgpack.encode(fleet.counts()))
     finally:

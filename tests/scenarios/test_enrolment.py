@@ -48,7 +48,7 @@ def test_a_key_that_is_known_beforehand(make_rig, dial, tmp_path):
     other = dial(rig)
     assert other.ask(KeyRequest(id="web1"), KeyState).state == "pending"
     again = rig.saltern("key", "add", "web2", str(tmp_path / "web1.pub"), check=False)
-    assert "this key belongs to 'web1'; delete it there first" in again.stderr
+    assert "this key belongs to the minion 'web1'; delete it there first" in again.stderr
     public = next(key for key in (new_keys().public for _ in range(100)) if not key.startswith("-"))
     taken = rig.saltern("key", "add", "WEB1", public, check=False)
     assert "another key is accepted for 'WEB1'" in taken.stderr

@@ -112,7 +112,7 @@ class Relay:
                     raise  # what the configuration has is no address, and never will be
                 except Exception:
                     # All minions behind it depend on this: an error may cost a frame, never the relay.
-                    log.exception("event=internal_error do=the relay goes on")
+                    log.exception('event=internal_error do="the relay goes on"')
                     time.sleep(0.05)
         finally:
             self._watch.stop()

@@ -152,7 +152,7 @@ def test_each_route_of_the_table_is_there_and_changes_leave_a_row(desk, config_d
     assert set(NEEDS) <= routes
     body = {
         "names": ["*"], "target": {"expression": "web*"}, "fun": "test.ping", "pull": "1", "user": "ci", "seconds": 60,
-        "ids": ["x"], "job": "x", "enabled": True,
+        "ids": ["x"], "job": "x", "enabled": True, "action": "pause",
         "base": "main", "head": "topic",
     }  # fmt: skip
     with serve_desk(desk, load_settings(config_dir)) as served, admin(served) as client:
