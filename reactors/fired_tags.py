@@ -21,7 +21,8 @@ FIRED: tuple[str, ...] = (
     "saltern/compile/*", "saltern/engine/*", "saltern/ensure/*", "saltern/events/dropped", "saltern/events/forgotten",
     "saltern/hook*", "salt/batch/+/+",
     "saltern/minion/*", "saltern/preview*", "saltern/pull/*", "saltern/remote/*", "saltern/returner/*",
-    "saltern/quarantine/*", "saltern/revision/*", "saltern/rollout/*", "saltern/run/*", "saltern/schedule/*", "saltern/sync*",
+    "saltern/quarantine/*", "saltern/revision/*", "saltern/rollout/*", "saltern/run/*",
+    "saltern/schedule/*", "saltern/sync*",
 )  # fmt: skip
 """The tags that the controller fires: `+` is one part between slashes, `*` anything. Those of reactions are left out:
 no reactor answers them."""
