@@ -1,4 +1,4 @@
-"""A controller that puts hostile text into every place of every message: nothing becomes a path, and the agent goes on."""
+"""A controller that puts hostile text into each place of each message: no path is made of it, the agent goes on."""
 
 from __future__ import annotations
 
