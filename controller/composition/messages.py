@@ -16,6 +16,7 @@ from controller.enrolment.autosign import Autosign, AutosignSettings
 from controller.enrolment.enrolment import Enrolment
 from controller.messages.after_commit import AfterCommit
 from controller.messages.backpressure import Backpressure
+from controller.messages.call_results import CallResults
 from controller.messages.context import MessageContext, Reconcilers
 from controller.messages.key_requests import KeyRequests
 from controller.messages.key_rotations import KeyRotations
@@ -86,6 +87,7 @@ def compose_handlers(
         keep=shared.event_log.keep_now,
     )
     replies = Replies(context=context, server=server, greeting=greeting)
+    results = _results(shared, context, reconciler)
     return MessageHandlers(
         context=context,
         replies=replies,
@@ -103,7 +105,8 @@ def compose_handlers(
             ),
         ),
         reconcilers=Reconcilers(runs=reconciler, builds=compilation.builds),
-        results=_results(shared, context, reconciler),
+        results=results,
+        calls=CallResults(context=context, replies=replies, results=results),
         events=RunEventHandler(context=context, reconciler=reconciler, publisher=publisher),
         minion_events=MinionEventHandler(context=context, publisher=publisher),
         answers=AnswerSources(

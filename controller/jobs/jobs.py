@@ -130,6 +130,7 @@ class Jobs:
             revision=self.state_calls.compiler.revision if compiled else "",
         )
         runs: list[RunRecord] = []
+        away: list[RunRecord] = []
         with self.store.transaction():  # one for all minions; nobody is asked for what is not on disk
             if not job:
                 cause = self.opened.open(first, minions, question, user, cause)
@@ -137,12 +138,12 @@ class Jobs:
                 run = replace(of_all, minion=minion, run_id=self.ids.next() if place else first)
                 shown_here = compiled is not None and compiled.question.shows
                 if shown_here or self.sessions.session(minion) is not None:
-                    asked[minion] = run.run_id, self._record(run)
+                    asked[minion] = run.run_id, self._wait_for(run)
                     runs.append(run)
                 else:
                     asked[minion] = run.run_id, None
-                    away = replace(run, state="finished", outcome=UNREACHABLE, finished=run.created, returners="")
-                    self.store.runs.create(away)
+                    away.append(replace(run, state="finished", outcome=UNREACHABLE, finished=run.created, returners=""))
+            self.store.call_runs.create([*runs, *away])
         refused = self._refused(runs, question, user)
         for run in runs:
             self.reconciler.follow_run(run.run_id, cause)
@@ -184,6 +185,9 @@ class Jobs:
     def _record(self, run: RunRecord) -> asyncio.Future[RunResult]:
         """Record a run; what its result will be."""
         self.store.runs.create(run)
+        return self._wait_for(run)
+
+    def _wait_for(self, run: RunRecord) -> asyncio.Future[RunResult]:
         future: asyncio.Future[RunResult] = asyncio.get_running_loop().create_future()
         self.waiters[run.run_id] = future
         return future

@@ -11,11 +11,13 @@ import time
 from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, assert_never
 
 import structlog
 
 from controller.compilation.mine import GET, MineRefused, MineStore
+from controller.messages.call_results import MOST_TOGETHER, CallResults
 from controller.messages.context import MessageContext, Reconcilers
 from controller.messages.grains import trusted_grains
 from controller.messages.key_requests import KeyRequests
@@ -98,6 +100,7 @@ class MessageHandlers:
     keys: KeyRequests
     reconcilers: Reconcilers
     results: RunResults
+    calls: CallResults
     events: RunEventHandler
     minion_events: MinionEventHandler
     answers: AnswerSources
@@ -118,13 +121,40 @@ class MessageHandlers:
         try:
             with self.context.store.transaction():
                 while waiting:
-                    self._deliver_one(waiting.popleft())
+                    group = self._taken_together(waiting)
+                    if group:
+                        self._deliver_group(group)
+                    else:
+                        self._deliver_one(waiting.popleft())
         except StoreUnavailable as error:
             self.context.after_commit.drop()
             log.error(
                 "messages not stored; minions send their results again", count=known - len(waiting), error=str(error)
             )
         self.context.after_commit.run()
+
+    def _taken_together(self, waiting: deque[Delivery]) -> list[Delivery]:
+        """What stands at the head and is stored together, taken from what waits; empty where it is one alone."""
+        count = 0
+        for each in islice(waiting, MOST_TOGETHER):
+            if not self.calls.is_about_call(each):
+                break
+            count += 1
+        return [waiting.popleft() for _ in range(count)] if count > 1 else []
+
+    def _deliver_group(self, group: Sequence[Delivery]) -> None:
+        before = len(self.context.after_commit)
+        try:
+            with self.context.store.savepoint():
+                left: Sequence[Delivery] = self.calls.take(group)
+        except StoreUnavailable:
+            raise
+        except Exception:
+            self.context.after_commit.drop(before)
+            log.exception("messages cannot be handled together; each is handled alone", count=len(group))
+            left = group
+        for each in left:
+            self._deliver_one(each)
 
     def _deliver_one(self, delivery: Delivery) -> None:
         before = len(self.context.after_commit)
@@ -364,6 +394,8 @@ class MessageHandlers:
 
     def _has_problems(self, session: Session, problems: Sequence[str]) -> None:
         """What the minion says is wrong with its own configuration."""
+        if not problems and not session.problems:
+            return
         shown = tuple(map(self.results.redactor.of(session.minion).text, problems))
         if shown == session.problems:
             return

@@ -72,8 +72,12 @@ class RunResults:
                 return  # it is said again
             if run.kind == "drift":
                 return  # a check is quiet: only what it finds is published
-            event = {"minion": run.minion, "run": run_id}
-            self.context.bus.publish(f"saltern/run/{run_id}/started", event, cause=self.reconciler.run_event(run))
+            self.tell_start(run)
+
+    def tell_start(self, run: RunRecord) -> None:
+        """Publish that a run has begun, once that is written."""
+        event = {"minion": run.minion, "run": run.run_id}
+        self.context.bus.publish(f"saltern/run/{run.run_id}/started", event, cause=self.reconciler.run_event(run))
 
     def progressed(self, session: Session, message: RunProgress) -> None:
         """Pass on how far a run is: of a minion's own runs, and no more often than a minion has reason to say it."""
@@ -184,8 +188,17 @@ class RunResults:
                     self.reconciler.forget_run(run.run_id)
                 else:
                     self.reconciler.ended(run, result.outcome, cause=event)
-        if not first:
-            return
+        if first:
+            self._tell_waiter(run, result)
+
+    def tell_call(self, session: Session, run: RunRecord, result: RunResult) -> None:
+        """Tell how a call ended, once its result is written: what `ended` does for a result that it stores itself."""
+        session.progress.pop(run.run_id, None)
+        self._publish_result(run, result, 0, 0)
+        self.reconciler.forget_run(run.run_id)
+        self._tell_waiter(run, result)
+
+    def _tell_waiter(self, run: RunRecord, result: RunResult) -> None:
         waiter = self.waiters.pop(run.run_id, None)
         if waiter is not None:
             self.context.after_commit.add(partial(_give, waiter, result))

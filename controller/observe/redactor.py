@@ -13,6 +13,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from itertools import islice
 from typing import Any
 
 from msgspec import structs
@@ -24,6 +25,8 @@ from wire.messages import RunProgress, RunResult
 
 _READY = 256
 """Minions whose masks are kept ready."""
+_MOST_WITHOUT = 100_000
+"""Minions of which it is kept that they have no secrets."""
 
 
 class Redactor:
@@ -38,6 +41,10 @@ class Redactor:
         self._store = store
         self._key = hashlib.sha256(b"saltern redaction " + key.encode()).digest()
         self._ready: OrderedDict[str, Redaction] = OrderedDict()
+        self._nothing = Redaction({}, self._key)
+        """Of a minion that has no secrets, as most have none."""
+        self._without: set[str] = set()
+        """Minions that have none."""
         self._known: dict[str, int] = {}
         """Minion -> hash of the secrets that it had last, so that the store is asked about new ones only."""
         self._lent: OrderedDict[str, frozenset[str]] = OrderedDict()
@@ -55,7 +62,7 @@ class Redactor:
         new = {minion: texts for minion, texts in given.items() if self._known.get(minion) != hash(texts)}
         for minion in self._store.secrets.put(new) if new else ():
             with self._lock:
-                self._ready.pop(minion, None)
+                self._forget(minion)
         for minion, texts in new.items():
             self._known[minion] = hash(texts)
 
@@ -67,28 +74,40 @@ class Redactor:
                 return
             self._lent[minion] = self._lent.get(minion, frozenset()) | new
             self._lent.move_to_end(minion)
-            self._ready.pop(minion, None)
+            self._forget(minion)
             while len(self._lent) > _READY:
-                self._ready.pop(self._lent.popitem(last=False)[0], None)
+                self._forget(self._lent.popitem(last=False)[0])
+
+    def _forget(self, minion: str) -> None:
+        self._ready.pop(minion, None)
+        self._without.discard(minion)
 
     def of(self, minion: str) -> Redaction:
         """What takes this minion's secrets out."""
         with self._lock:
+            if minion in self._without:
+                return self._nothing
             found = self._ready.get(minion)
             if found is None:
-                found = self._made(minion, self._store.secrets.of(minion))
+                return self._made(minion, self._store.secrets.of(minion))
             self._ready.move_to_end(minion)
             return found
 
     def prepare(self, minions: Sequence[str]) -> None:
         """`of` is asked for these next: what is known of the first of them, as many as are kept, is read at once."""
         with self._lock:
-            missing = [minion for minion in minions[:_READY] if minion not in self._ready]
+            unknown = (each for each in minions if each not in self._ready and each not in self._without)
+            missing = list(islice(unknown, _READY))
             for minion, known in self._store.secrets.of_each(missing).items() if missing else ():
                 self._made(minion, known)
 
     def _made(self, minion: str, known: frozenset[str]) -> Redaction:
         texts = known | self._lent.get(minion, frozenset())
+        if not texts:
+            if len(self._without) >= _MOST_WITHOUT:
+                self._without.clear()
+            self._without.add(minion)
+            return self._nothing
         made = self._ready[minion] = Redaction(fingerprints(self._key, texts), self._key)
         while len(self._ready) > _READY:
             self._ready.popitem(last=False)
@@ -97,6 +116,8 @@ class Redactor:
     def result(self, minion: str, result: RunResult) -> RunResult:
         """A result as it may be kept and shown."""
         redaction = self.of(minion)
+        if redaction is self._nothing:
+            return result
         return structs.replace(
             result,
             states=redaction.value(result.states),

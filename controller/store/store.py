@@ -20,6 +20,7 @@ from controller.store.drift.table import DriftPasts
 from controller.store.events import Events
 from controller.store.facts import FactsTable
 from controller.store.holds import Holds
+from controller.store.jobs.call_runs import CallRuns
 from controller.store.jobs.table import JobTable
 from controller.store.keys import Keys
 from controller.store.mines import Mines
@@ -62,6 +63,7 @@ class Store:
         self.runs = Runs(database)
         self.jobs = JobTable(database)
         self.drift = DriftPasts(database)
+        self.call_runs = CallRuns(database)
         self.run_events = RunEventCounts(database)
         self.events = Events(database)
         self.reports = Reports(database)

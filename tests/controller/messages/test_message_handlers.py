@@ -23,6 +23,7 @@ from controller.enrolment.autosign import Autosign, AutosignSettings
 from controller.enrolment.enrolment import Enrolment
 from controller.enrolment.tokens import EnrolmentDesk
 from controller.messages.after_commit import AfterCommit
+from controller.messages.call_results import CallResults
 from controller.messages.context import MessageContext, Reconcilers
 from controller.messages.key_requests import KeyRequests
 from controller.messages.key_rotations import KeyRotations
@@ -225,6 +226,7 @@ def rig(tmp_path, monkeypatch):
             ),
             reconcilers=Reconcilers(runs=runs, builds=builds),
             results=results,
+            calls=CallResults(context=context, replies=replies, results=results),
             events=events,
             minion_events=MinionEventHandler(context=context, publisher=publisher),
             answers=AnswerSources(
@@ -373,6 +375,63 @@ def test_a_result_counts_once_and_is_acknowledged_each_time(rig):
     run = rig.store.runs.get("1")
     assert (run.state, run.outcome, run.changes, run.failed) == ("finished", "changed", 1, 0)
     assert rig.store.runs.result("1")["states"] == RUNNING
+
+
+def call_result(run_id, **more):
+    return RunResult(run_id=run_id, kind="call", generation=0, digest="", outcome="ok", value=True, **more)
+
+
+def test_results_of_calls_that_come_together_are_each_stored_told_and_acknowledged_once(rig):
+    say(rig, Hello(id="web1", grains={}))
+    for number in range(4):
+        rig.store.runs.create(RunRecord(run_id=f"c{number}", minion="web1", kind="call", created=1.0, fun="test.ping"))
+    rig.store.runs.create(RunRecord(run_id="others", minion="db1", kind="call", created=1.0, fun="test.ping"))
+    rig.store.secrets.put({"web1": ["s3cret"]})
+    rig.handlers.results.redactor.learn({"web1": ["s3cret"]})
+    loop = asyncio.new_event_loop()
+    waiter = rig.handlers.results.waiters["c0"] = loop.create_future()
+    loop.close()
+    messages = [
+        RunStarted(run_id="c0"),
+        call_result("c0"),
+        RunStarted(run_id="c1"),
+        call_result("c2", error="it is s3cret", started=5.0, seconds=2.0),
+        call_result("c0"),
+        call_result("others"),
+        call_result("of-nobody"),
+        call_result("c3", ending="timed out"),
+    ]
+    incoming = [Incoming(key=KEY, id="web1", message=message) for message in messages]
+    with rig.handlers.context.bus.subscribe("*") as heard:
+        rig.handlers.deliver(incoming)
+        tags_of = [event.tag for event in heard.drain()]
+    for tag in ("saltern/run/c0/started", "saltern/run/c1/started", *(f"salt/job/c{n}/ret/web1" for n in (0, 2, 3))):
+        assert tags_of.count(tag) == 1, tag
+    acknowledged = sorted(message.run_id for _, message in rig.server.sent if isinstance(message, ResultAck))
+    assert acknowledged == ["c0", "c0", "c2", "c3"], "the second one, too: it may not know of the first"
+    refused = sorted(message.run_id for _, message in rig.server.sent if isinstance(message, ResultRefused))
+    assert refused == ["of-nobody", "others"]
+    runs = {number: rig.store.runs.get(f"c{number}") for number in range(4)}
+    assert [runs[number].state for number in range(4)] == ["finished", "started", "finished", "finished"]
+    assert (runs[0].started, runs[0].outcome, runs[2].started, runs[2].seconds) == (1.0, "ok", 5.0, 2.0)
+    assert "s3cret" not in runs[2].summary
+    assert rig.store.runs.result("c0") == {"states": {}, "value": True, "error": "", "retcode": 0}
+    assert runs[3].ending == "timed out"
+    assert rig.store.runs.get("others").state == "requested"
+    assert waiter.result().run_id == "c0"
+
+
+def test_calls_that_cannot_be_stored_together_are_stored_one_by_one(rig, monkeypatch):
+    say(rig, Hello(id="web1", grains={}))
+    for number in range(2):
+        rig.store.runs.create(RunRecord(run_id=f"c{number}", minion="web1", kind="call", created=1.0, fun="test.ping"))
+
+    def broken(*_):
+        raise ValueError("one of them has something that nobody thought of")
+
+    monkeypatch.setattr("controller.messages.call_results.CallResults.take", broken)
+    rig.handlers.deliver([Incoming(key=KEY, id="web1", message=call_result(f"c{number}")) for number in range(2)])
+    assert [message for _, message in rig.server.sent[1:]] == [ResultAck(run_id="c0"), ResultAck(run_id="c1")]
 
 
 def test_a_run_that_began_is_told_once(rig):
