@@ -47,12 +47,7 @@ class Runs:
         with self.database.write() as connection:
             if connection.scalar(_SEQ, {"of": run.run_id}) is not None:
                 return False
-            values = {name: getattr(run, name) for name in _FIELDS}
-            values["keys"] = None if run.keys is None else msgspec.msgpack.encode(run.keys)
-            values["cause"] = values.pop("reason")
-            values["returners"] = run.returners or None
-            values["classes"] = None
-            connection.execute(_CREATE, values)
+            connection.execute(_CREATE, new_row(run))
         return True
 
     def start(self, run_id: str, now: float) -> bool:
@@ -227,6 +222,16 @@ def _prune(connection: Connection, minion: str, keep: int) -> int:
 def _prune_results(connection: Connection, minion: str, most: int) -> None:
     """Forget the results of a minion that are older than those that take `most` bytes together."""
     connection.execute(_FORGET_RESULTS, {"of": minion, "most": most})
+
+
+def new_row(run: RunRecord) -> dict[str, Any]:
+    """The columns of a new run."""
+    values = {name: getattr(run, name) for name in _FIELDS}
+    values["keys"] = None if run.keys is None else msgspec.msgpack.encode(run.keys)
+    values["cause"] = values.pop("reason")
+    values["returners"] = run.returners or None
+    values["classes"] = None
+    return values
 
 
 def record(row: Mapping[Any, Any]) -> RunRecord:

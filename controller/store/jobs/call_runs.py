@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any
 
 import msgspec
@@ -16,12 +16,11 @@ from sqlalchemy import bindparam, insert, select, update
 
 from controller.store.database import Database
 from controller.store.records import RunRecord
-from controller.store.runs import record
+from controller.store.runs import new_row, record
 from controller.store.schema import results, runs
 
 _AT_ONCE = 500
 """Run ids of one question."""
-_FIELDS = tuple(field.name for field in fields(RunRecord))
 _CREATE = insert(runs)
 _OF_IDS = select(runs).where(runs.c.run_id.in_(bindparam("ids", expanding=True)))
 _OF_SEQ = runs.c.seq == bindparam("of")
@@ -73,7 +72,7 @@ class CallRuns:
         """Keep new runs of functions; their ids are known to nobody yet."""
         if not new:
             return
-        rows = [_row(run) for run in new]
+        rows = [new_row(run) for run in new]
         with self.database.write() as connection:
             connection.execute(_CREATE, rows)
 
@@ -118,14 +117,6 @@ def _new_values(end: CallEnd) -> dict[str, Any]:
         "new_summary": end.summary,
         "new_ending": end.ending,
     }
-
-
-def _row(run: RunRecord) -> dict[str, Any]:
-    values = {name: getattr(run, name) for name in _FIELDS}
-    values["keys"] = None if run.keys is None else msgspec.msgpack.encode(run.keys)
-    values["cause"] = values.pop("reason")
-    values["returners"] = run.returners or None
-    return values
 
 
 def _parts(run_ids: Sequence[str]) -> Iterator[Sequence[str]]:
