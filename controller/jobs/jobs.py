@@ -137,13 +137,10 @@ class Jobs:
             for place, minion in enumerate(minions):
                 run = replace(of_all, minion=minion, run_id=self.ids.next() if place else first)
                 shown_here = compiled is not None and compiled.question.shows
-                if shown_here or self.sessions.session(minion) is not None:
-                    asked[minion] = run.run_id, self._wait_for(run)
-                    runs.append(run)
-                else:
-                    asked[minion] = run.run_id, None
-                    away.append(replace(run, state="finished", outcome=UNREACHABLE, finished=run.created, returners=""))
-            self.store.call_runs.create([*runs, *away])
+                there = shown_here or self.sessions.session(minion) is not None
+                asked[minion] = run.run_id, self._wait_for(run) if there else None
+                (runs if there else away).append(run)
+            self.store.call_runs.create([*runs, *map(_unreached, away)])
         refused = self._refused(runs, question, user)
         for run in runs:
             self.reconciler.follow_run(run.run_id, cause)
@@ -310,6 +307,11 @@ class Jobs:
             for run_id, one in own.items():
                 if self.watchers.get(run_id) is one:
                     del self.watchers[run_id]
+
+
+def _unreached(run: RunRecord) -> RunRecord:
+    """The run of a minion that is not connected."""
+    return replace(run, state="finished", outcome=UNREACHABLE, finished=run.created, returners="")
 
 
 async def _next(news: _News, deadline: float) -> tuple[str, RunProgress] | asyncio.Future[RunResult]:

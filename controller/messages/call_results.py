@@ -15,7 +15,7 @@ from controller.messages.run_results import RunResults
 from controller.observe.run_text import run_summary
 from controller.sessions.sessions import Session
 from controller.store import RunRecord
-from controller.store.jobs.call_runs import CallEnd, KnownCall, packed_result
+from controller.store.jobs.call_runs import KnownCall, StoredCallEnd, packed_result
 from wire.messages import ResultAck, RunResult, RunStarted
 from wire.server.types import Delivery, Incoming
 
@@ -32,7 +32,7 @@ class _Seen:
     started: float | None = None
     """When it was said to have begun; None: that was known."""
     result: RunResult | None = None
-    end: CallEnd | None = None
+    end: StoredCallEnd | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,9 +119,9 @@ def _is_plain(run: RunRecord, minion: str) -> bool:
     return run.kind == "call" and run.minion == minion and run.keys is None
 
 
-def _end_of(known: KnownCall, result: RunResult, started: float | None, now: float) -> CallEnd:
+def _end_of(known: KnownCall, result: RunResult, started: float | None, now: float) -> StoredCallEnd:
     began = result.started or started or known.run.started
-    return CallEnd(
+    return StoredCallEnd(
         seq=known.seq,
         outcome=result.outcome,
         started=began,

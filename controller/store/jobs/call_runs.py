@@ -48,7 +48,7 @@ class KnownCall:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CallEnd:
+class StoredCallEnd:
     """How a run of a function ended; the fields are those of `Runs.finish`."""
 
     seq: int
@@ -85,7 +85,7 @@ class CallRuns:
                     found[row.run_id] = KnownCall(seq=row.seq, run=record(row._mapping))
         return found
 
-    def write(self, started: Sequence[tuple[int, float]], ended: Sequence[CallEnd]) -> None:
+    def write(self, started: Sequence[tuple[int, float]], ended: Sequence[StoredCallEnd]) -> None:
         """Note runs that wait no more, and those that have their results; each is open by what `find` has said.
 
         Args:
@@ -107,7 +107,7 @@ def packed_result(result: Any) -> bytes:
     return zlib.compress(msgspec.msgpack.encode(result), 1)
 
 
-def _new_values(end: CallEnd) -> dict[str, Any]:
+def _new_values(end: StoredCallEnd) -> dict[str, Any]:
     return {
         "of": end.seq,
         "new_outcome": end.outcome,
