@@ -10,7 +10,7 @@ from controller.api.key_changes import BATCH, PAGE
 from controller.observe.run_text import typed_arguments
 from controller.schema.errors import ServiceError
 from controller.schema.events import DROPPED
-from controller.schema.requests import CallQuestion, EventsQuery, SyncQuestion
+from controller.schema.requests import CallQuestion, EventsQuery, SyncQuestion, WhyQuery
 from controller.schema.targets import TargetExpression
 from controller.sessions.sessions import Session
 from controller.store import AppliedRecord, RunRecord
@@ -82,7 +82,7 @@ async def test_events_and_runs_name_the_user(controller):
     for task in asking:
         task.cancel()
     await asyncio.gather(*asking, return_exceptions=True)
-    assert (await service.why("web1")).steps[0].text == "alice: saltern sync web1 --whole"
+    assert (await service.why(WhyQuery(minion="web1"))).steps[0].text == "alice: saltern sync web1 --whole"
 
 
 async def test_sync_declines_who_is_away_or_paused(controller):
@@ -228,9 +228,12 @@ async def test_a_hook_names_remotes(controller):
 
 async def test_why_of_nobody_is_no_target(controller):
     with pytest.raises(ServiceError) as refused:
-        await controller.service.why("nobody")
+        await controller.service.why(WhyQuery(minion="nobody"))
     assert refused.value.kind == "no-target"
-    assert [step.step for step in (await controller.service.why("web1")).steps] == ["revision", "compile"]
+    assert [step.step for step in (await controller.service.why(WhyQuery(minion="web1"))).steps] == [
+        "revision",
+        "compile",
+    ]
 
 
 async def test_the_history_says_what_was_called_with_what_by_whom(controller):

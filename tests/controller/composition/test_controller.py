@@ -32,7 +32,7 @@ async def test_from_a_push_to_applied(make_controller, monkeypatch):
     assert controller.store.applied.get("web1").digest == run.digest
     [status] = controller.service.status(None)
     assert (status.sync, status.health, status.connected) == ("Synced", "Healthy", True)
-    steps = (await controller.service.why("web1")).steps
+    steps = (await controller.service.why(WhyQuery(minion="web1"))).steps
     assert [step.step for step in steps] == ["revision", "compile", "run", "result", "applied"]
     assert steps[0].details == ("A commit",)
     assert msgspec.to_builtins(steps[0])["cause"] == "", "nobody has noticed: the test fetched"
