@@ -3,6 +3,7 @@
 import msgspec
 import zmq
 
+from controller.schema.requests import WhyQuery
 from wire.messages import DesiredUpdate, Hello, KeyRequest, KeyState, Run, RunResult
 from wire.server.types import Incoming
 
