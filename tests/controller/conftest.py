@@ -43,7 +43,14 @@ from controller.schema.reports import (
     ReportPage,
     ResourceChange,
 )
-from controller.schema.requests import CallQuestion, EventsQuery, PreviewQuestion, RunnerQuestion, SyncQuestion
+from controller.schema.requests import (
+    CallQuestion,
+    EventsQuery,
+    PreviewQuestion,
+    RunnerQuestion,
+    SyncQuestion,
+    WhyQuery,
+)
 from controller.schema.runners import RunnerItem, RunnerOutput, RunnerProgress, RunnerReturn, RunnerStarted
 from controller.schema.runs import CallItem, CallProgress, CallReturn, CallStarted, HistoryEntry, RunView, SyncReturn
 from controller.schema.targets import TargetExpression
@@ -211,10 +218,10 @@ class Desk:
         warnings = ("web.sls:3: the last one alone counts",)
         return CompileView(minion=minion, revision="abc1234", compiled_at=2_000.0, warnings=warnings, volatile=reads)
 
-    async def why(self, minion: str) -> WhyView:
+    async def why(self, query: WhyQuery) -> WhyView:
         """web1 was pushed to, and a state failed."""
-        if minion != "web1":
-            raise ServiceError("no-target", f"no minion {minion!r}")
+        if query.minion != "web1":
+            raise ServiceError("no-target", f"no minion {query.minion!r}")
         live = WhyStep(
             id="7", tag="saltern/revision/abc1234/live", time=1_000.0, step="revision", revision="abc1234",
             text="commit abc1234 by A. Writer", details=("A subject that goes on for so long that it needs two lines",),
@@ -223,7 +230,7 @@ class Desk:
             id="9", cause="7", tag="salt/job/1/ret/web1", time=1_001.0, step="result", text="apply: failed",
             details=("nginx (pkg.installed) (web.sls): no \x1b[31m package",),
         )  # fmt: skip
-        return WhyView(minion=minion, steps=(live, failed))
+        return WhyView(minion=query.minion, steps=(live, failed))
 
     def run_detail(self, run_id: str) -> RunView:
         """One of the five."""
