@@ -153,6 +153,8 @@ def with_nodegroups(policy: RolloutPolicy, nodegroups: Mapping[str, Any]) -> Rol
     for gate in (*policy.gates, *(gate for wave in policy.waves for gate in wave.gates)):
         if sum(bool(value) for value in gate.kinds.values()) != 1:
             raise ValueError("rollout.gates: a gate is one of `prometheus`, `event` and `command`")
+        if gate.event and gate.quiet > policy.gate_timeout:
+            raise ValueError("rollout.gates: `quiet` is longer than `gate_timeout`, so that the gate could never pass")
     waves = tuple(msgspec.structs.replace(wave, target=_target(wave, nodegroups)) for wave in policy.waves)
     return msgspec.structs.replace(policy, waves=waves)
 

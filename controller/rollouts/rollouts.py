@@ -54,6 +54,9 @@ TOGETHER_SECONDS = 0.05
 _DECODER = msgspec.msgpack.Decoder(Rollout)
 
 
+_MOST_SHOWN = 200
+
+
 class NotPossible(Exception):
     """What a person asks for does not fit where the rollout stands; the text says why and what does."""
 
@@ -303,11 +306,15 @@ class RolloutReconciler:
 
     def find(self, name: str) -> Rollout:
         """A rollout by its id, the beginning of it, or the label of its revision; empty: the newest. LookupError."""
-        found = self.newest(200)
-        wanted = [one for one in found if not name or one.id.startswith(name) or one.label == name]
-        if not wanted:
+        if not name and (newest := self._newest()) is not None:
+            return newest
+        if name and (record := self.store.rollouts.get(name)) is not None:
+            return _DECODER.decode(record)
+        wanted = (one for one in self.newest(_MOST_SHOWN) if name and (one.id.startswith(name) or one.label == name))
+        found = next(wanted, None)
+        if found is None:
             raise LookupError(name)
-        return wanted[0]
+        return found
 
     def newest(self, most: int) -> list[Rollout]:
         """The newest first."""
@@ -315,7 +322,7 @@ class RolloutReconciler:
 
     def forget_rollback(self, revision: str) -> None:
         """A revision was let out of quarantine: when it is live again, it gets a rollout of its own."""
-        for one in self.newest(200):
+        for one in self.newest(_MOST_SHOWN):
             if one.revision == revision and one.phase is Phase.ROLLED_BACK:
                 self._keep(replace(one, phase=Phase.SUPERSEDED, since=self.clock()), "", {})
 

@@ -103,6 +103,7 @@ def test_how_it_is_written():
         ("{waves: [{name: a, after: [b]}]}", "'a' is after 'b', which does not stand above it"),
         ("{waves: [{name: a, target: 'I@x:y'}]}", "asks for pillar"),
         ("{gates: [{prometheus: up, command: x}]}", "a gate is one of"),
+        ("{gates: [{event: x, quiet: 11m}]}", "`quiet` is longer than `gate_timeout`"),
         ("{soak: soon}", "rollout.soak"),
         ("{canaries: 1}", "unknown field `canaries`"),
     ],
