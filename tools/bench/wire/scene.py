@@ -1,0 +1,135 @@
+"""A controller and a swarm of minions on this machine, as `make bench ONLY=wire` measures them."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import psutil
+from rig import Rig
+
+from minion.swarm.member import SwarmBehaviour
+from minion.swarm.member_keys import identities, numbered
+from minion.swarm.processes import SwarmPlan, SwarmProcesses, processes_for, raise_descriptors
+from saltern.client import LocalClient
+from wire.address import Address
+
+PACE = 1000.0
+"""Members of the swarm that begin to connect in a second."""
+PATIENCE = 300.0
+_MIB = 1024 * 1024
+
+STRANGERS = {"address_requests_a_second": 5000, "requests_a_second": 5000, "address_pending_keys": 20_000}
+"""All members come from one address, whose limits are for a fleet behind one router and not for this."""
+RAISED = "with limits.stranger.*requests_a_second raised"
+
+
+class WireScene:
+    """A controller that accepts all keys, and one swarm.
+
+    Args:
+        folder: for all that they write.
+        minions: of the swarm.
+    """
+
+    def __init__(self, folder: Path, minions: int) -> None:
+        tree = folder / "tree"
+        for part in ("states", "pillar"):
+            (tree / part).mkdir(parents=True)
+            (tree / part / "top.sls").write_text("base: {}\n")
+        self.minions = minions
+        self.rig = Rig(folder / "rig", {}, tree)
+        descriptors = raise_descriptors()
+        self.processes = processes_for(minions, descriptors)
+        self._swarm: SwarmProcesses | None = None
+
+    def __enter__(self) -> WireScene:
+        self.rig.configure(auto_accept=True, limits={"stranger": STRANGERS}, log_level="warning")
+        self.rig.make_remote()
+        self.rig.start_controller()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._swarm is not None:
+            self._swarm.stop()
+        self.rig.stop_all()
+
+    def connect_swarm(self) -> float:
+        """Start the swarm, all with new keys; seconds until all are accepted and connected."""
+        publish, request = self.rig.wire_ports
+        plan = SwarmPlan(
+            members=identities(numbered("swarm-", self.minions), None),
+            address=Address(
+                host="127.0.0.1",
+                publish_port=publish,
+                request_port=request,
+                controller_key=self.rig.controller_key,
+                relay_key="",
+            ),
+            behaviour=SwarmBehaviour(),
+            pace=PACE,
+            processes=self.processes,
+        )
+        self._swarm = SwarmProcesses(plan)
+        began = time.monotonic()
+        self._swarm.start()
+        self._wait_connected()
+        return time.monotonic() - began
+
+    def restart(self) -> float:
+        """Restart the controller; seconds from the signal until all are connected and have answered a ping."""
+        began = time.monotonic()
+        self.rig.stop("controller")
+        self.rig.start_controller()
+        self.take_counts(1.5)  # until then the swarm may tell of the connections that it had
+        self._wait_connected()
+        self.ping("*", self.minions)
+        return time.monotonic() - began
+
+    def _wait_connected(self) -> None:
+        until = time.monotonic() + PATIENCE
+        while (counts := self.take_counts(0.1))["connected"] < self.minions:
+            if time.monotonic() > until or counts["ended"]:
+                raise RuntimeError(f"not all are connected: {dict(counts)}\n{self.rig.log('controller')}")
+
+    def take_counts(self, seconds: float) -> dict[str, int]:
+        """What the swarm has counted, after so many seconds."""
+        assert self._swarm is not None  # noqa: S101 - `connect_swarm` comes first
+        self._swarm.wait(seconds)
+        return self._swarm.counts()
+
+    def client(self) -> LocalClient:
+        """The Python API."""
+        return LocalClient(str(self.rig.config / "controller"))
+
+    def ping(self, target: str, count: int, client: LocalClient | None = None) -> float:
+        """Seconds of a `test.ping` by the API until its last return. RuntimeError when one is missing."""
+        began = time.perf_counter()
+        returned = (client or self.client()).cmd(target, "test.ping", timeout=60)
+        took = time.perf_counter() - began
+        if sum(value is True for value in returned.values()) != count:
+            wrong = {name: value for name, value in returned.items() if value is not True}
+            raise RuntimeError(f"{len(returned) - len(wrong)} of {count} have answered: {list(wrong.items())[:3]}")
+        return took
+
+    # --- the controller's processes
+
+    def _family(self) -> list[psutil.Process]:
+        main = psutil.Process(self.rig.pid("controller"))
+        return [main, *main.children(recursive=True)]
+
+    def computing(self) -> float:
+        """Seconds of processor time that the controller and its children have taken."""
+        return float(sum(sum(each.cpu_times()[:2]) for each in self._family()))
+
+    def resident(self) -> float:
+        """MiB of the controller's own process (RSS)."""
+        return float(self._family()[0].memory_info().rss / _MIB)
+
+    def memory(self) -> float:
+        """MiB of the controller and its children, where what they share counts once (PSS)."""
+        return float(sum(each.memory_full_info().pss for each in self._family()) / _MIB)
+
+    def descriptors(self) -> int:
+        """Of the controller's own process."""
+        return int(self._family()[0].num_fds())
