@@ -11,6 +11,8 @@ import random
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 
+from msgspec import structs
+
 from controller.api.key_changes import KeyChanges, token_view
 from controller.compilation.source_reconciler import SourceReconciler
 from controller.engines.engines import Engines
@@ -302,15 +304,16 @@ class ControllerService:
         jobs = self.minions.jobs
         await jobs.returners.look(question.ret)
         minions = self._subset(self.minions.targets.select(question.target), question.subset)
+        unknown = () if question.subset else tuple(self.minions.targets.unknown(question.target))
         if question.batch:
             async for item in self.minions.batches.call(minions, question, user):
-                yield item
+                yield structs.replace(item, unknown=unknown) if isinstance(item, CallStarted) else item
             return
         asked = jobs.start(minions, question, user=user)
         jid = next(run_id for run_id, _ in asked.values())
         missing = tuple(minion for minion, (_, future) in asked.items() if future is None)
         try:
-            yield CallStarted(jid=jid, minions=tuple(asked), missing=missing)
+            yield CallStarted(jid=jid, minions=tuple(asked), missing=missing, unknown=unknown)
             if question.wait:
                 async for item in jobs.returns(asked, question):
                     yield item

@@ -36,7 +36,7 @@ out = click.option(
 
 _TARGETING = (
     ("-E", "--pcre", "pcre", "TARGET is a regular expression."),
-    ("-L", "--list", "list", "TARGET is a list with commas."),
+    ("-L", "--list", "list", "TARGET is a list with commas or spaces."),
     ("-G", "--grain", "grain", "TARGET is grain:glob."),
     ("-P", "--grain-pcre", "grain_pcre", "TARGET is grain:regular expression."),
     ("-I", "--pillar", "pillar", "TARGET is pillar:glob."),
@@ -56,7 +56,10 @@ def targeting(function: _Function) -> _Function:
         if len(given) > 1:
             named = " and ".join(short for _, short in given)
             raise click.UsageError(f"{named} cannot go together: a TARGET is of one kind; -C mixes several")
-        return function(**values, kind=given[0][0] if given else None)
+        kind = given[0][0] if given else None
+        if kind == "list" and isinstance(values.get("target"), str):
+            values["target"] = ",".join(values["target"].replace(",", " ").split())
+        return function(**values, kind=kind)
 
     decorated: Any = with_kind
     for short, long, kind, text in reversed(_TARGETING):

@@ -5,6 +5,7 @@ An expression that cannot be read, or that no minion matches, is an error and ne
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from controller.reconcile.documents import Documents
@@ -44,6 +45,14 @@ class Targets:
             hint = "`saltern status` lists the minions" if accepted else "no key is accepted yet: `saltern key list`"
             raise ServiceError("no-target", f"no minion matches {target.expression!r} ({target.kind})", hint=hint)
         return sorted(found)
+
+    def unknown(self, target: TargetExpression) -> Sequence[str]:
+        """Ids that a list names and no accepted key has, `_MOST_NAMED` of them at most."""
+        if target.kind != "list":
+            return []
+        listed = dict.fromkeys(each for each in target.expression.split(",") if each)
+        known = frozenset(self.store.keys.accepted_ids())
+        return [each for each in listed if each not in known][:_MOST_NAMED]
 
     def names_minions(self, target: TargetExpression) -> bool:
         """Whether it names its minions, a few of them, so that `select` takes no time however many there are."""

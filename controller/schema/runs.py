@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, TypeAlias
 
 import msgspec
@@ -60,6 +61,8 @@ class CallStarted(StreamStruct, tag="call-started", frozen=True, kw_only=True):
     """Who is meant."""
     missing: tuple[str, ...] = ()
     """Those of them that are not connected."""
+    unknown: tuple[str, ...] = ()
+    """Ids that the target lists and no accepted key has: nobody is asked under them."""
 
 
 class CallReturn(StreamStruct, tag="return", frozen=True, kw_only=True):
@@ -88,6 +91,12 @@ class CallProgress(StreamStruct, tag="progress", frozen=True, kw_only=True):
     """`12/40 nginx (pkg.installed)`."""
     seconds: float = 0.0
     """Since the run began there."""
+
+
+def unknown_returns(begun: CallStarted) -> Sequence[CallReturn]:
+    """What is told of ids that the target lists and no accepted key has."""
+    error = "Minion did not return. [No accepted key has this id: saltern key list]"
+    return [CallReturn(minion=each, ok=False, error=error, retcode=1, answered=False) for each in begun.unknown]
 
 
 CallItem: TypeAlias = CallStarted | CallReturn | CallProgress

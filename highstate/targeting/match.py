@@ -171,6 +171,7 @@ def parse_target(
     *,
     kind: MatcherKind = "compound",
     nodegroups: Nodegroups | None = None,
+    delimiter: str = ":",
     matcher: Matcher | None = None,
 ) -> str:
     """`expression` as it is, or BadTarget saying what is wrong with it: for expressions that people type."""
@@ -184,8 +185,9 @@ def parse_target(
             raise BadTarget(f"{expression!r} is no regular expression: {error}") from error
         except PatternRefused as error:
             raise BadTarget(str(error)) from error
-    if kind in ("grain", "grain_pcre", "pillar", "pillar_pcre", "pillar_exact") and ":" not in expression:
-        raise BadTarget(f"{expression!r} names no value: write it as 'name:value', for instance 'os:Debian'")
+    if kind in ("grain", "grain_pcre", "pillar", "pillar_pcre", "pillar_exact") and delimiter not in expression:
+        form, example = f"name{delimiter}value", f"os{delimiter}Debian"
+        raise BadTarget(f"{expression!r} names no value: write it as {form!r}, for instance {example!r}")
     if kind == "ipcidr" and _network(expression) is None:
         raise BadTarget(f"{expression!r} is no IP address and no network like 10.0.0.0/8")
     if kind == "nodegroup":
@@ -301,8 +303,8 @@ def _split(word: str) -> tuple[MatcherKind, str, str]:
 
 
 def _check(word: str, matcher: Matcher) -> bool:
-    engine, pattern, _ = _split(word)
-    parse_target(pattern, kind=engine, matcher=matcher)
+    engine, pattern, delimiter = _split(word)
+    parse_target(pattern, kind=engine, delimiter=delimiter, matcher=matcher)
     return True
 
 

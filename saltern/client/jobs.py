@@ -11,7 +11,7 @@ import msgspec.structs
 
 from controller.schema.minions import StatusView
 from controller.schema.requests import CallQuestion
-from controller.schema.runs import CallReturn, CallStarted
+from controller.schema.runs import CallReturn, CallStarted, unknown_returns
 from controller.schema.targets import TargetExpression, TargetKind
 from extmods.salt_compat.exceptions import SaltClientError, SaltInvocationError
 from saltern.client.arguments import read_arguments
@@ -89,6 +89,7 @@ class Job:
         self._question = request.question
         self._timeout = timeout
         self._reader: StreamReader | None = None
+        self._unknown: Sequence[CallReturn] = ()
 
     def begin(self) -> dict[str, Any]:
         """Begin it and wait for nothing: `{"jid", "minions"}`, or nothing when nobody is meant."""
@@ -115,6 +116,7 @@ class Job:
         if not isinstance(first, CallStarted):
             raise SaltClientError("the controller did not begin the job")
         self.jid, self.minions = first.jid, first.minions
+        self._unknown = unknown_returns(first)
         return self
 
     def returns(self) -> Iterator[dict[str, Any]]:
@@ -125,6 +127,7 @@ class Job:
         """The same, with None between where nothing came for `turn` seconds; Salt's are 10 ms."""
         if self._reader is None:
             return
+        yield from (self._returned(each) for each in self._unknown)
         waiting = dict.fromkeys(self.minions)
         silent_since = time.monotonic()
         try:

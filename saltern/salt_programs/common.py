@@ -20,6 +20,7 @@ from saltern.client import client_config
 from saltern.client.connection import Connection
 from saltern.client.opts import folder_of
 from saltern.salt_names.configurations import own_path
+from saltern.salt_programs.salt_options import common_words
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 OUTPUTTERS = ("highstate", "json", "nested", "no_out", "no_return", "pprint", "quiet", "raw", "table", "txt", "yaml")
@@ -97,8 +98,7 @@ def shared_options(function: _Function) -> _Function:
     decorated: Any = function
     for option in reversed(choices.values()):
         decorated = option(decorated)
-    version = click.version_option(package_name="saltern", message="%(prog)s (Saltern %(version)s)")
-    return version(decorated)  # type: ignore[no-any-return]
+    return decorated  # type: ignore[no-any-return]
 
 
 def output_of(given: dict[str, Any]) -> Output:
@@ -150,6 +150,16 @@ def own_words(words: Sequence[str]) -> list[str]:
     return found
 
 
+def plain_words(program: str) -> list[str]:
+    """The words of a program that is a verb of `saltern`, without the options that all programs take in one way."""
+    try:
+        return common_words(program, own_words(sys.argv[1:]))
+    except click.UsageError as error:
+        fail(str(error.message), 64)
+    except SaltException as error:
+        fail(str(error))
+
+
 def _printable(value: Any) -> Any:
     """A value whose texts cannot steer the terminal: what minions send is theirs."""
     match value:
@@ -172,7 +182,8 @@ def fail(message: str, code: int = 1) -> NoReturn:
 def run(command: click.Command, arguments: Sequence[str] | None = None) -> NoReturn:
     """Run a program and end the process with its exit code."""
     try:
-        code = command.main(None if arguments is None else list(arguments), standalone_mode=False)
+        words = common_words(command.name or "", sys.argv[1:] if arguments is None else arguments)
+        code = command.main(words, standalone_mode=False)
     except click.UsageError as error:
         error.show()
         code = 64

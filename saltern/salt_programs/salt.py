@@ -25,6 +25,10 @@ _KINDS = {
 }
 
 
+_DELIMITED = {"grain": "G", "grain_pcre": "P", "pillar": "I", "pillar_pcre": "J"}
+"""Kinds of targets with levels, as compound targets have them: `G/@os/Debian`."""
+
+
 def targeting(function: Any) -> Any:
     """Salt's flags of targets, as `kind_NAME`."""
     for kind, names in reversed(_KINDS.items()):
@@ -37,10 +41,12 @@ def kind_of(given: dict[str, Any]) -> str:
     asked = [kind for kind in _KINDS if given.pop(f"kind_{kind}")]
     if len(asked) > 1:
         raise click.UsageError("The options " + ", ".join(_KINDS[kind][1] for kind in asked) + " are exclusive.")
+    if asked == ["range"]:
+        raise click.UsageError("-R needs a range server, which is not built; name the minions with -L")
     return asked[0] if asked else "glob"
 
 
-@click.command("salt")
+@click.command("salt", context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("words", nargs=-1, metavar="TARGET FUNCTION [ARGUMENTS]...")
 @targeting
 @click.option("-t", "--timeout", type=float)
@@ -65,15 +71,22 @@ def kind_of(given: dict[str, Any]) -> str:
 @click.option("--summary", is_flag=True)
 @click.option("-d", "--doc", "--documentation", "doc", is_flag=True)
 @click.option("--metadata", "metadata", default="", metavar="YAML")
+@click.option("--delimiter", default=":", help="In place of the colons of -G, -P, -I and -J.")
+@click.option("--output-diff", is_flag=True, help="Leave out states that changed nothing.")
 @shared_options
 def command(words: Sequence[str], **given: Any) -> int:
     """Call FUNCTION on the minions that TARGET means. `saltern run` is the same under Saltern's name."""
-    kind, output, opts = kind_of(given), output_of(given), options_of(given)
+    kind = kind_of(given)
+    if given.pop("output_diff"):
+        given["state_verbose"] = False
+    output, opts = output_of(given), options_of(given)
     if not words or (len(words) < 2 and not (given["preview"] or given["doc"])):
         raise click.UsageError("Missing argument: TARGET FUNCTION")
     tgt: str | list[str] = words[0]
     if kind == "list":
-        tgt = [one.strip() for one in words[0].split(",") if one.strip()]
+        tgt = words[0].replace(",", " ").split()
+    if given["delimiter"] != ":" and kind in _DELIMITED:
+        tgt, kind = f"{_DELIMITED[kind]}{given['delimiter']}@{words[0]}", "compound"
     with LocalClient(mopts=opts) as local:
         if given["preview"]:
             output.show(local.gather_minions(tgt, kind))

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import sys
-
 from controller.cli.main import main as command_line
-from saltern.salt_programs.common import own_words
+from saltern.salt_programs.common import plain_words
 
 
 def main() -> None:
     """The program."""
-    command_line(["call", *own_words(sys.argv[1:])])
+    command_line(["call", *plain_words("salt-call")])

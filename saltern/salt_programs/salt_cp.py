@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import sys
-
 from controller.cli.main import main as command_line
-from saltern.salt_programs.common import own_words
+from saltern.salt_programs.common import plain_words
 
 
 def main() -> None:
     """The program."""
-    words = ["--chunked" if word == "-C" else word for word in own_words(sys.argv[1:])]
+    words = ["--chunked" if word == "-C" else word for word in plain_words("salt-cp")]
     command_line(["cp", *words])

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Sequence
 
 from controller.cli.main import main as command_line
-from saltern.salt_programs.common import fail, own_words
+from saltern.salt_programs.common import fail, plain_words
 
 _CHANGES = ("a", "A", "r", "R", "d", "D")
 _FLAGS = "ARDPFLyq"
@@ -19,7 +19,7 @@ _LONG_CHANGES = ("--accept", "--reject", "--delete")
 
 def main() -> None:
     """The program."""
-    words = own_words(sys.argv[1:])
+    words = plain_words("salt-key")
     if not sys.stdin.isatty() and _asks(words):
         answer = sys.stdin.readline()
         if not answer:

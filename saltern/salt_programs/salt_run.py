@@ -12,16 +12,19 @@ from saltern.client import RunnerClient
 from saltern.salt_programs.common import Output, fail, options_of, output_of, run, shared_options
 
 
-@click.command("salt-run")
+@click.command("salt-run", context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("words", nargs=-1, metavar="FUNCTION [ARGUMENTS]...")
 @click.option("-t", "--timeout", type=float, help="Accepted; a runner is waited for.")
 @click.option("--async", "detached", is_flag=True, help="Wait for nothing.")
+@click.option("--quiet", is_flag=True, help="Print nothing.")
 @click.option("--skip-grains", is_flag=True, help="Accepted.")
 @click.option("-d", "--doc", "--documentation", "doc", is_flag=True)
 @shared_options
 def command(words: Sequence[str], timeout: float | None, skip_grains: bool, **given: Any) -> int:
     """Call FUNCTION of the controller. `saltern runner` is the same under Saltern's name."""
+    quiet = given.pop("quiet")
     output, client = output_of(given), RunnerClient(options_of(given))
+    output = output._replace(outputter="quiet") if quiet else output
     if given["doc"]:
         return _show_documentation(client, words)
     if not words:

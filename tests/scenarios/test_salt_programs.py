@@ -95,8 +95,48 @@ def test_more_of_salt(rig):
     assert program(rig, "salt", *login, "*", "test.ping").returncode == 1
     assert program(rig, "salt-run", *login, "test.arg").returncode == 1
     assert program(rig, "salt", "-E", "-L", "a", "test.ping").returncode == 64
-    assert program(rig, "salt", "-R", "%a", "test.ping").returncode == 1
+    assert program(rig, "salt", "-R", "%a", "test.ping").returncode == 64
     assert program(rig, "salt-run", "no.such").returncode == 1
+
+
+def test_options_that_all_programs_take(rig):
+    for name in ("salt", "salt-run", "salt-key", "salt-cp", "salt-call"):
+        assert program(rig, name, "--version").stdout.startswith(f"{name} (Saltern ")
+        assert "\nPython: " in program(rig, name, "-V").stdout
+        assert program(rig, name, "-h").stdout.startswith("Usage: ")
+        login = ("--username", "nobody-here", "--password", "x", "--eauth", "pam")
+        if name != "salt-call":
+            asked = {"salt-key": ["-L"], "salt-run": ["test.arg"]}.get(name, ["*", "test.ping", "x"])
+            assert program(rig, name, *login, *asked).returncode == 1, name
+    assert "Did you mean" not in program(rig, "salt", "--config-dump").stderr
+
+    idle = program(rig, "salt", "*", "test.ping", "--start-event", "--saltfile", "x", "--out", "json", "--static")
+    assert json.loads(idle.stdout) == {"web1": True}
+    assert [line.split()[0] for line in idle.stderr.splitlines()] == ["--start-event", "--saltfile"]
+    assert program(rig, "salt", "web1", "test.ping", "--saltfile").returncode == 64
+
+    text = program(rig, "salt", "web1", "test.arg", "a=1", "b=1", "--no-parse", "a", "--out", "json")
+    assert json.loads(text.stdout)["web1"]["kwargs"] == {"a": "1", "b": 1}
+    read = program(rig, "salt", "web1", "test.arg", "--args-stdin", "--out", "json", stdin="x\ny=2\n")
+    assert json.loads(read.stdout) == {"web1": {"args": ["x"], "kwargs": {"y": 2}}}
+    assert json.loads(program(rig, "salt", "--config-dump").stdout)["interface"] == "127.0.0.1"
+
+    listed = rig.directory / "keys.json"
+    assert program(rig, "salt-key", "-L", "--no-color", "--out", "json", "--out-file", str(listed)).stdout == ""
+    assert json.loads(listed.read_text())["minions"] == ["web1"]
+    assert program(rig, "salt-run", "manage.up", "--quiet").stdout == ""
+
+
+def test_targets_as_salt_reads_them(rig):
+    assert json.loads(program(rig, "salt", "-G", "roles/web", "test.ping", "--delimiter", "/", "--out", "json").stdout)
+    for listed in ("web1, nobody", "web1 nobody"):
+        done = program(rig, "salt", "-L", listed, "test.ping", "--out", "json", "--static")
+        assert (done.returncode, list(json.loads(done.stdout))) == (1, ["nobody", "web1"])
+    begun = rig.saltern("run", "-L", "web1,nobody", "test.ping", "--async")
+    assert "no accepted key has these ids: nobody" in begun.stderr
+    batch = rig.saltern("run", "-L", "web1 nobody", "test.ping", "-b", "1", "--out", "json", check=False)
+    assert (batch.returncode, set(json.loads(batch.stdout))) == (1, {"web1", "nobody"})
+    assert rig.saltern("run", "-L", "nobody", "test.ping", check=False).returncode == 5
 
 
 @pytest.mark.parametrize("form", ["nested", "txt", "raw", "pprint", "table"])

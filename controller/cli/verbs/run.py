@@ -18,7 +18,7 @@ from controller.cli.run_output import JobOutput, output_options, states_of, told
 from controller.schema.jobs import JobKill, JobQuery
 from controller.schema.minions import StatusView
 from controller.schema.requests import CallQuestion
-from controller.schema.runs import CallProgress, CallReturn, CallStarted
+from controller.schema.runs import CallProgress, CallReturn, CallStarted, unknown_returns
 from controller.schema.targets import TargetExpression
 from minion.call.arguments import BadArgument, parse
 from minion.call.options import OUTPUTTERS
@@ -181,6 +181,8 @@ def _begin(client: Client, question: CallQuestion, out: str) -> int:
                 output.document({"jid": item.jid, "minions": item.minions, "missing": item.missing}, out)
             else:
                 click.echo(f"Executed command with job ID: {item.jid}")
+            if item.unknown:
+                output.remark(f"no accepted key has these ids: {', '.join(item.unknown)}")
     return OK
 
 
@@ -191,6 +193,8 @@ def _wait(client: Client, question: CallQuestion, shown: JobOutput, *, progress:
         for item in client.stream("/call", structs.replace(question, progress=line.shown)):
             if isinstance(item, CallStarted):
                 shown.started(item)
+                for unknown in unknown_returns(item):
+                    shown.returned(unknown)
             elif isinstance(item, CallProgress):
                 line.update(item)
             else:

@@ -155,6 +155,12 @@ def test_people_are_told_what_is_wrong(expression, kind, says):
     assert says in str(caught.value)
 
 
+def test_a_delimiter_of_its_own_is_read():
+    assert parse_target("G|@a|b:c and P/@x/y.* and web*", nodegroups=GROUPS)
+    with pytest.raises(BadTarget, match=r"name/value"):
+        parse_target("G/@os:Debian", nodegroups=GROUPS)
+
+
 def test_what_a_target_costs_is_bounded():
     nested = "x"
     for _ in range(60):
