@@ -11,14 +11,12 @@ finds nothing. At most one notice is pending for a remote, and one that comes du
 from __future__ import annotations
 
 import asyncio
+import random
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import suppress
-from datetime import UTC
 from pathlib import Path
 from types import TracebackType
 
-from apscheduler.schedulers.asyncio import AsyncIOScheduler
-from apscheduler.triggers.interval import IntervalTrigger
 from watchfiles import awatch
 
 from gitfs.config.settings import ROOTS, RemoteSettings
@@ -51,13 +49,13 @@ class Changes:
         self._pending: set[str] = set()
         self._notice = asyncio.Event()
         self._closed = False
-        self._scheduler = AsyncIOScheduler(timezone=UTC, job_defaults={"coalesce": True, "misfire_grace_time": None})
+        self._polls: dict[str, asyncio.TimerHandle] = {}
+        """Remote -> its next poll. Counted by the loop's clock, which nobody sets."""
         self._tasks: list[asyncio.Task[None]] = []
         self._refs_at_notice: dict[str, _RefTimes] = {}
         """Local repository -> its refs when it was noticed last."""
 
     async def __aenter__(self) -> Changes:
-        self._scheduler.start()
         for name, settings in self._remotes.items():
             self._schedule(name, settings.update_interval)
         self._tasks = [
@@ -74,7 +72,8 @@ class Changes:
     ) -> None:
         self._closed = True
         self._notice.set()
-        self._scheduler.shutdown(wait=False)
+        for poll in self._polls.values():
+            poll.cancel()
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -118,10 +117,14 @@ class Changes:
         self._schedule(remote, retry_after(count, self._remotes[remote].update_interval))
 
     def _schedule(self, name: str, seconds: float) -> None:
-        trigger = IntervalTrigger(seconds=seconds, jitter=seconds * JITTER, timezone=UTC)
-        self._scheduler.add_job(self._poll, trigger, args=[name], id=name, replace_existing=True)
+        """Poll a remote after so many seconds, and then again and again."""
+        if (before := self._polls.get(name)) is not None:
+            before.cancel()
+        spread = seconds * JITTER * (2 * random.random() - 1)  # noqa: S311 - no secret
+        self._polls[name] = asyncio.get_running_loop().call_later(seconds + spread, self._poll, name, seconds)
 
-    async def _poll(self, name: str) -> None:
+    def _poll(self, name: str, seconds: float) -> None:
+        self._schedule(name, seconds)
         self._notify([name])
 
     def _notify(self, names: Iterable[str]) -> None:

@@ -88,7 +88,7 @@ class CallResults:
         if session is None or session.key != incoming.key or found is None or not _is_plain(found.run, session.minion):
             left.append(incoming)
             return
-        session.seen = self.context.clock()
+        session.seen, session.heard = self.context.clock(), self.context.steady()
         self.context.metrics.received(type(message).__name__)
         one = seen.setdefault(message.run_id, _Seen(found, session))
         if isinstance(message, RunStarted):

@@ -6,7 +6,7 @@ Made by `controller.composition.messages`. It holds nothing of its own, and know
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from controller.compilation.build_reconciler import BuildReconciler
 from controller.messages.after_commit import AfterCommit
@@ -15,6 +15,7 @@ from controller.reconcile.reconciler import Reconciler
 from controller.sessions.sessions import Sessions
 from controller.store import Store
 from reactors.bus import Bus
+from reactors.clock_steps import steady_beside
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,6 +28,11 @@ class MessageContext:
     metrics: Metrics
     clock: Callable[[], float]
     after_commit: AfterCommit
+    steady: Callable[[], float] = field(init=False)
+    """The clock for durations (`reactors.clock_steps`)."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "steady", steady_beside(self.clock))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -213,7 +213,7 @@ class MessageHandlers:
             if not isinstance(message, Bye):
                 self.replies.ask_for_hello(incoming.key)
             return
-        session.seen = self.context.clock()
+        session.seen, session.heard = self.context.clock(), self.context.steady()
         self._handle_of_session(session, message)
 
     def _handle_of_session(self, session: Session, message: object) -> None:
@@ -313,6 +313,7 @@ class MessageHandlers:
                 session=session,
                 grains=grains,
                 seen=now,
+                heard=self.context.steady(),
                 held=held,
                 takes=frozenset(message.takes),
                 applied=applied_of(message.applied),
@@ -370,13 +371,13 @@ class MessageHandlers:
     async def expire_sessions(self, timeout: float) -> None:
         """End sessions of which nothing was heard for `timeout` seconds, until cancelled."""
         while True:
-            now = self.context.clock()
+            now = self.context.steady()
             self.expire(now - timeout)
-            oldest = min((session.seen for session in self.context.sessions), default=now)
+            oldest = min((session.heard for session in self.context.sessions), default=now)
             await asyncio.sleep(max(MIN_EXPIRY_SECONDS, min(timeout, oldest + timeout - now)))
 
     def expire(self, since: float) -> None:
-        """End sessions of which nothing was heard since a time."""
+        """End sessions of which nothing was heard since a time, by the clock that nobody sets."""
         for session in self.context.sessions.inactive(since):
             self._gone(self.context.sessions.disconnect(session.minion), "silent")
 

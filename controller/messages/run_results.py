@@ -83,7 +83,7 @@ class RunResults:
         """Pass on how far a run is: of a minion's own runs, and no more often than a minion has reason to say it."""
         run_id = message.run_id
         if run_id in session.progress:
-            if session.seen - session.progress[run_id].at < PROGRESS_SECONDS:
+            if 0.0 <= session.seen - session.progress[run_id].at < PROGRESS_SECONDS:
                 return
         else:
             run = self.context.store.runs.get(run_id)

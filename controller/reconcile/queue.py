@@ -11,9 +11,14 @@ import heapq
 import math
 from collections.abc import Callable, Iterable
 
+from reactors.clock_steps import ClockSteps
+
+LONGEST_WAIT = 30.0
+"""Seconds after which a queue with timers looks whether the clock was set."""
+
 
 class WorkQueue:
-    """Keys that are due.
+    """Keys that are due. When the clock is set all that have a time are: what they wait for may be due now, or no more.
 
     Args:
         clock: seconds since the epoch.
@@ -26,6 +31,7 @@ class WorkQueue:
         self._timer_of: dict[str, float] = {}
         """The one timer of each key that counts; others in the heap are stale."""
         self._awake = asyncio.Event()
+        self._steps = ClockSteps(clock)
 
     def add(self, keys: Iterable[str]) -> None:
         """Look at these keys soon; with no key the loop looks around once."""
@@ -45,12 +51,15 @@ class WorkQueue:
 
     async def take(self) -> set[str]:
         """Wait until something is due, and take all that is."""
-        wait = max(0.0, self._timers[0][0] - self._clock()) if self._timers else None
+        wait = max(0.0, min(LONGEST_WAIT, self._timers[0][0] - self._clock())) if self._timers else None
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(wait):  # `wait_for` of Python 3.11 loses a cancellation that comes with an `add`
                 await self._awake.wait()
         self._awake.clear()
         now = self._clock()
+        if self._steps.taken():
+            self._due.update(self._timer_of)
+            self._timers, self._timer_of = [], {}
         while self._timers and self._timers[0][0] <= now:
             time, key = heapq.heappop(self._timers)
             if self._timer_of.get(key) == time:

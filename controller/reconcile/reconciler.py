@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, assert_never
 
 import structlog
@@ -56,10 +56,12 @@ from controller.reconcile.plan_text import headline
 from controller.reconcile.queue import WorkQueue
 from controller.reconcile.remote_lag import RemoteLag
 from controller.reconcile.revision_sources import moved_text
+from controller.reconcile.run_ages import RunAges
 from controller.reconcile.touched import TouchedStates
 from controller.sessions.sessions import Session, Sessions
 from controller.store import AppliedRecord, DesiredRecord, RunRecord, StatusRow, Store, StoreError
 from reactors.bus import Bus
+from reactors.clock_steps import ClockSteps
 from wire.messages import Run, RunKind, ToMinion
 from wire.server.server import Server
 
@@ -105,6 +107,8 @@ class Reconciler:
     lag: RemoteLag = field(default_factory=RemoteLag)
     rollouts: RolloutGate = field(default_factory=OpenGate)
     _queue: WorkQueue = field(init=False)
+    _ages: RunAges = field(init=False)
+    _steps: ClockSteps = field(init=False)
     _causes: dict[str, int] = field(default_factory=dict)
     """Minion -> id of the event that changed its desired state and woke it."""
     _reports: dict[str, int] = field(default_factory=dict)
@@ -122,6 +126,7 @@ class Reconciler:
 
     def __post_init__(self) -> None:
         self._queue = WorkQueue(self.clock)
+        self._ages, self._steps = RunAges(self.clock), ClockSteps(self.clock)
         self._checks = PushChecks(store=self.store, bus=self.bus, metrics=self.metrics)
         self._touched = TouchedStates(store=self.store, documents=self.documents, bus=self.bus)
 
@@ -145,6 +150,7 @@ class Reconciler:
     def step(self, minions: Iterable[str]) -> None:
         """Reconcile these minions once. A failure requeues its own minion and delays no other."""
         now = self.clock()
+        self._follow_clock(self._steps.taken())
         try:
             rows = self.store.minions.status(sorted(minions))
         except StoreError as error:
@@ -159,9 +165,19 @@ class Reconciler:
                 log.exception("reconcile failed; retrying", minion=row.minion.id)
                 self._queue.add_at(row.minion.id, now + RETRY_SECONDS)
 
+    def _follow_clock(self, step: float) -> None:
+        """The clock was set by so many seconds: what counts from a time counts from the same moment."""
+        if step:
+            log.warning("the clock was set", seconds=round(step, 1))
+            for streaks in (self._failures, self._remediations):
+                streaks.update({minion: replace(each, at=each.at + step) for minion, each in streaks.items()})
+
     def _reconcile(self, row: StatusRow, now: float) -> None:
         self.metrics.reconciled()
         state = self.observed(row)
+        if (run := state.open_run) is not None:
+            asked_at = self._ages.asked_at(row.minion.id, run.run_id, run.asked_at)
+            state = replace(state, open_run=replace(run, asked_at=asked_at))
         self.rollouts.saw(row.minion.id, state)
         for instruction in reconcile(state, self.policy_of(row), now, run_timeout=self.run_timeout):
             self._carry_out(row, instruction, now)
@@ -417,6 +433,7 @@ class Reconciler:
         if run.kind in ("apply", "remediate"):
             session.applied = ""
         self.store.runs.create(run)
+        self._ages.asked_at(run.minion, run.run_id, run.created)
         data: dict[str, object] = {
             "minion": run.minion,
             "run": run.run_id,

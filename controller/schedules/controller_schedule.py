@@ -29,6 +29,7 @@ from controller.schema.schedules import ScheduledJobView, ScheduleRunView, Sched
 from controller.schema.targets import TargetExpression
 from minion.machine.durable_files import write_durably
 from reactors.bus import Bus
+from reactors.clock_steps import ClockSteps
 from reactors.controller_jobs import ControllerJob, ControllerJobs
 from reactors.schedule import Cron, Every
 from reactors.scheduled_jobs import ScheduledJob
@@ -78,8 +79,10 @@ class ControllerSchedule:
         await asyncio.to_thread(self.switches.read)
         self._loaded.set()
         try:
+            steps = ClockSteps(self.clock)
             while True:
                 now = self.clock()
+                self._clock_set(steps.taken(), now)
                 self._follow(now)
                 for name in [name for name, one in self._planned.items() if one.due is not None and one.due <= now]:
                     await self._run(name, now)
@@ -89,6 +92,13 @@ class ControllerSchedule:
         finally:
             for task in self._tasks:
                 task.cancel()
+
+    def _clock_set(self, step: float, now: float) -> None:
+        """The clock of the machine was set by so many seconds: what is due after an interval is due as before."""
+        for one in self._planned.values() if step else ():
+            if one.due is not None:
+                job = one.entry.job
+                one.due = one.due + step if one.entry.is_interval else job.due(previous=now, now=now, chance=_chance())
 
     async def view(self) -> ScheduleView:
         """The schedule as it is now."""

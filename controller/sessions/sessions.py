@@ -101,6 +101,8 @@ class Session:
     grains: Mapping[str, Any]
     seen: float
     """Seconds since the epoch of its last message."""
+    heard: float = 0.0
+    """When that came, by the clock that nobody sets (`reactors.clock_steps`)."""
     held: str = ""
     """Digest of the document that it says it holds."""
     applied: str = ""
@@ -165,5 +167,5 @@ class Sessions:
         return self.disconnect(minion) if minion else None
 
     def inactive(self, since: float) -> list[Session]:
-        """Sessions of which nothing was heard since a time (seconds since the epoch)."""
-        return [session for session in self._sessions.values() if session.seen < since]
+        """Sessions of which nothing was heard since a time, by the clock that nobody sets."""
+        return [session for session in self._sessions.values() if session.heard < since]

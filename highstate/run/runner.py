@@ -229,7 +229,7 @@ class _Run:
         start = self.starts.get(key, end)
         stamped = result.stamped(
             start_time=self.hooks.local_time(start).time().isoformat(),
-            duration=round((end - start) * 1000, 3),
+            duration=max(0.0, round((end - start) * 1000, 3)),
             run_num=self.number(key),
         )
         if not self.test:

@@ -49,6 +49,7 @@ from minion.spool.desired_state import DesiredState
 from minion.spool.minion_events import MinionEventsOutbox
 from minion.spool.schedule import UNREPORTED
 from minion.spool.triggers import TriggerFile
+from reactors.clock_steps import ClockSteps
 from reactors.scheduled_jobs import whens_of
 from wire.client import ConnectionEvent, Disconnected, NotUnderstood
 from wire.errors import BadKey, CannotConnect, PatchMismatch
@@ -146,6 +147,7 @@ class Agent:
         self._facts = FactAnswerer(self.links.send, tasks.fork, tasks.fact_answer)
         self._drift = DriftTimer(cachedir, settings.id)
         self._schedule = ScheduleTimer(cachedir, settings.id, settings.options.schedule.jobs)
+        self._clock_steps = ClockSteps()
         self._drift_watch = DriftWatch(settings.id)
         self._not_understood: set[str] = set()
         """Names of messages that were said not to be known."""
@@ -252,6 +254,7 @@ class Agent:
         if now >= self._grains_due or self._grains.take_request():
             self._refresh_grains(now)
         self._check_touched(now)
+        self._follow_clock(self._clock_steps.taken())
         if time.time() >= self._drift.due_at:
             self._check_drift()
         self._run_scheduled_jobs(time.time())
@@ -262,6 +265,13 @@ class Agent:
         self._send_resync(now)
         self._send_results(now)
         self._workers.tick(now)
+
+    def _follow_clock(self, step: float) -> None:
+        """Somebody set the clock of the machine: intervals go on, and times of day are those of the new clock."""
+        if step:
+            log.warning("event=clock_set id=%s seconds=%.1f", self._settings.id, step)
+            self._drift.clock_set(step, time.time())
+            self._schedule.clock_set(step, time.time())
 
     def _look_at_controllers(self, now: float) -> None:
         self.links.look(now)

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from minion.spool.desired_state import DesiredState
-from reactors.schedule import BadSchedule, Schedule, next_time, parse_schedule
+from reactors.schedule import BadSchedule, Every, Schedule, next_time, parse_schedule
 from wire.messages import Run
 
 log = logging.getLogger(__name__)
@@ -62,6 +62,16 @@ class DriftTimer:
             digest=desired_state.digest,
             test=True,
         )
+
+    def clock_set(self, step: float, now: float) -> None:
+        """The clock of the machine was set by so many seconds: what is due after an interval is due as before."""
+        if isinstance(self._schedule, Every):
+            self.due_at += step
+            with contextlib.suppress(FileNotFoundError):
+                last = self._stamp.stat().st_mtime + step
+                os.utime(self._stamp, (last, last))
+        else:
+            self._plan(now)
 
     def _plan(self, now: float) -> None:
         self.due_at = float("inf")

@@ -18,6 +18,7 @@ import msgspec
 
 from minion.machine.durable_files import write_whole
 from minion.spool.schedule import DUE_FILE, SCHEDULE_FILE, UNREPORTED
+from reactors.schedule import Every
 from reactors.scheduled_jobs import KNOWN, REPLACED_BY_SKIP_FUNCTION, SETTINGS, ScheduledJob, jobs_of
 from wire.messages import Call
 
@@ -152,6 +153,16 @@ class ScheduleTimer:
         if due is not None:
             self._due[name] = due
         self._plan_added(name, now)
+
+    def clock_set(self, step: float, now: float) -> None:
+        """The clock of the machine was set by so many seconds: what is due after an interval is due as before."""
+        for name, job in self._jobs.items():
+            if name in self._due and isinstance(job.times, Every):
+                self._due[name] += step
+                self._plan_added(name, now)
+            elif name in self._due:
+                self._plan(name, previous=now, now=now)
+        self._write_due()
 
     def _plan_added(self, name: str, now: float) -> None:
         """A job that was postponed is due when it was postponed to, where that is first."""

@@ -29,6 +29,7 @@ from minion.worker.executor import call_function, run_chunks
 from minion.worker.request import ControllerClient, WorkerRequest
 from minion.worker.results import fitting
 from minion.worker.termination import Stop
+from reactors.clock_steps import boot_time
 from wire.messages import Call, Preview, Run, RunResult
 
 log = logging.getLogger(__name__)
@@ -54,7 +55,7 @@ def work(job: WorkerRequest, pipe: AgentPipe) -> None:
 
 
 def _do(job: WorkerRequest, request: Run | Preview | Call, pipe: AgentPipe) -> None:
-    started = time.time()
+    started, began = time.time(), boot_time()
     stop = Stop(job.settings.stop_grace, has_agent=not isinstance(request, Call) or bool(request.digest))
     stop.install()
     retcode = 1
@@ -70,7 +71,7 @@ def _do(job: WorkerRequest, request: Run | Preview | Call, pipe: AgentPipe) -> N
         result = error_result(request, f"{type(error).__name__}: {error}", started=started)
     if stop.requested() and result.outcome in ("failed", "error"):
         result = msgspec.structs.replace(result, ending="cancelled")  # the agent knows better where it was a limit
-    seconds = round(time.time() - started, 6)
+    seconds = round(boot_time() - began, 6)  # of the clock that nobody sets: below 0 the result is malformed
     result = fitting(msgspec.structs.replace(result, started=started, seconds=seconds))
     options = job.settings.options.returners
     if isinstance(request, Call) and returners_of(request, options):  # first: a finished run is not looked at again

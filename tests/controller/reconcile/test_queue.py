@@ -1,6 +1,7 @@
 """The work queue: a key waits once, and its newest timer counts."""
 
 import asyncio
+import time
 from contextlib import suppress
 from types import SimpleNamespace
 
@@ -62,3 +63,15 @@ async def test_at_the_latest():
     assert await queue.take() == {"b"}
     clock.now = 20.0
     assert await queue.take() == {"a"}
+
+
+async def test_when_the_clock_is_set_all_that_have_a_time_are_due(monkeypatch):
+    wall = [1000.0]
+    monkeypatch.setattr(time, "time", lambda: wall[0])
+    queue = WorkQueue(time.time)
+    queue.add_at("later", 1000.0 + 7200)
+    queue.add(["now"])
+    assert await queue.take() == {"now"}
+    wall[0] -= 3600
+    queue.add([])
+    assert await queue.take() == {"later"}
