@@ -38,6 +38,9 @@ MOST_METADATA = 16 * 1024
 MOST_RUN_EVENTS = 500
 """Events that a run may send, and that one message may hold."""
 
+MOST_UNNAMED = 1000
+"""Resources in one `PruneReport`."""
+
 KeyRole: TypeAlias = Literal["minion", "relay"]
 """What a key is for. A relay carries frames of minions, and may do nothing else."""
 MOST_RELAYED = 256
@@ -162,6 +165,35 @@ class RunProgress(_Message, tag="run-progress", frozen=True, kw_only=True):
 Ending: TypeAlias = Literal["", "compile error", "refused", "timed out", "unreachable", "cancelled"]
 
 
+class UnnamedResource(msgspec.Struct, frozen=True, kw_only=True):
+    """Something that a state brought into being, that no state names any more, and that is there still."""
+
+    resource: PathText
+    """Its kind and name: `file:/etc/motd`."""
+    inverse: Name = ""
+    """State function that would take it away."""
+    maker: PathText = ""
+    """The state that made it, for people."""
+    fate: Literal["reported", "left", "held", "no-inverse"] = "reported"
+    """reported: the policy says to tell it alone; left: it is not as the state left it; held: all is held back."""
+    why: PathText = ""
+
+
+class PruneReport(msgspec.Struct, frozen=True, kw_only=True):
+    """What of a minion's inventory no state names any more."""
+
+    mode: Literal["report", "on"] = "report"
+    owned: Whole = 0
+    """Resources in the inventory."""
+    resources: Annotated[tuple[UnnamedResource, ...], Meta(max_length=MOST_UNNAMED)] = ()
+    more: Whole = 0
+    """How many there are beyond those."""
+    held: PathText = ""
+    """Why nothing is removed; empty: it is not held back."""
+    full: bool = False
+    """Whether the inventory has no room, so that there is more that nobody knows of."""
+
+
 class RunResult(_Message, tag="run-result", frozen=True, kw_only=True):
     """What came of a run. Sent until a `ResultAck` names it; the minion keeps it on disk till then."""
 
@@ -189,6 +221,8 @@ class RunResult(_Message, tag="run-result", frozen=True, kw_only=True):
     """Of that job."""
     ending: Ending = ""
     """What ended it, where it was not the function itself."""
+    prune: PruneReport | None = None
+    """Of a run of the minion's document: what is named no more, and is there still."""
 
 
 class RunEvents(_Message, tag="run-events", frozen=True, kw_only=True):

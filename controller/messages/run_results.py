@@ -183,6 +183,7 @@ class RunResults:
                 },
             )
             if first:
+                self._keep_report(run, result)
                 event = self._publish_result(run, result, changed, failed)
                 if run.kind in ("call", "preview"):
                     self.reconciler.forget_run(run.run_id)
@@ -190,6 +191,13 @@ class RunResults:
                     self.reconciler.ended(run, result.outcome, cause=event)
         if first:
             self._tell_waiter(run, result)
+
+    def _keep_report(self, run: RunRecord, result: RunResult) -> None:
+        """What no state names any more, after a run that looked at the whole inventory."""
+        report = result.prune
+        if run.kind not in ("apply", "remediate", "drift") or result.outcome == "error" or is_touched_check(run.run_id):
+            return
+        self.context.store.prune_reports.put(run.minion, report if report and (report.owned or report.full) else None)
 
     def tell_call(self, session: Session, run: RunRecord, result: RunResult) -> None:
         """Tell how a call ended, once its result is written: what `ended` does for a result that it stores itself."""

@@ -21,7 +21,7 @@ from msgspec import structs
 from controller.store import Store
 from highstate.redaction import Redaction, fingerprints
 from highstate.types import Problem
-from wire.messages import RunProgress, RunResult
+from wire.messages import PruneReport, RunProgress, RunResult
 
 _READY = 256
 """Minions whose masks are kept ready."""
@@ -125,6 +125,7 @@ class Redactor:
             error=redaction.text(result.error),
             schedule=redaction.text(result.schedule),
             metadata=redaction.value(result.metadata),
+            prune=result.prune and _redacted_report(redaction, result.prune),
         )
 
     def of_nobody(self, text: str) -> str:
@@ -157,3 +158,17 @@ class Redactor:
             )
             for each in problems
         )
+
+
+def _redacted_report(redaction: Redaction, report: PruneReport) -> PruneReport:
+    """A report of what no state names, as it may be kept and shown."""
+    told = tuple(
+        structs.replace(
+            each,
+            resource=redaction.text(each.resource),
+            maker=redaction.text(each.maker),
+            why=redaction.text(each.why),
+        )
+        for each in report.resources
+    )
+    return structs.replace(report, resources=told)

@@ -20,7 +20,14 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from controller.policy.ignored import check_ignored
-from controller.policy.policy import IgnoredDifference, MinionPolicy, TargetedPolicy, Window, changed
+from controller.policy.policy import (
+    IgnoredDifference,
+    MinionPolicy,
+    TargetedPolicy,
+    Window,
+    changed,
+    check_prune_limit,
+)
 from controller.policy.seconds import with_seconds
 from controller.policy.windows import check_window
 from highstate.targeting.match import BadTarget, expanded_target
@@ -66,6 +73,8 @@ class PolicyEntry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     windows: Annotated[tuple[Window, ...], msgspec.Meta(max_length=100)] = ()
     suspend: bool = False
     ignore_differences: Annotated[tuple[IgnoredDifference, ...], msgspec.Meta(max_length=100)] = ()
+    prune: Literal["off", "report", "on"] | UnsetType = UNSET
+    prune_limit: int | str | UnsetType | None = UNSET
 
 
 def read_entries(
@@ -113,11 +122,12 @@ def _check(entry: PolicyEntry, expression: str, base: MinionPolicy) -> None:
     for window in entry.windows:
         check_window(window)
     check_ignored(entry.ignore_differences)
+    check_prune_limit(None if entry.prune_limit is UNSET else entry.prune_limit)
 
 
 def _changes(entry: PolicyEntry) -> dict[str, Any]:
     """Key -> value of all that is said."""
-    said = {key: getattr(entry, key) for key in ("apply", "push", "verify")}
+    said = {key: getattr(entry, key) for key in ("apply", "push", "verify", "prune", "prune_limit")}
     for section, fields in (("drift", entry.drift), ("retry", entry.retry)):
         said |= {f"{section}.{key}": getattr(fields, key) for key in fields.__struct_fields__}
     said |= {"windows": entry.windows or UNSET, "suspend": entry.suspend or UNSET}

@@ -194,11 +194,31 @@ class MinionPolicy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     """Whether nothing is applied, as if each minion were paused."""
     ignore_differences: Annotated[tuple[IgnoredDifference, ...], _FEW] = ()
     """What is no drift, and is not put right."""
+    prune: Literal["off", "report", "on"] = "report"
+    """What becomes of that which states brought into being and that git no longer names."""
+    prune_limit: int | str | None = None
+    """More resources than this number, or percentage of all, are not removed; None: 20, and a quarter of all."""
 
     def drift_document(self) -> dict[str, Any]:
         """What the desired document says about drift; BadSchedule when its schedule cannot be followed."""
         rules = [each.rule().as_plain() for each in self.ignore_differences]
-        return {**self.drift.schedule(), **({"ignore": rules} if rules else {})}
+        return {**self.drift.schedule(), **({"ignore": rules} if rules else {}), **self._prune_document()}
+
+    def _prune_document(self) -> dict[str, Any]:
+        """What it says of pruning; nothing where that is the default."""
+        if self.prune == "report" and self.prune_limit is None:
+            return {}
+        limit = {} if self.prune_limit is None else {"limit": self.prune_limit}
+        return {"prune": {"mode": self.prune, **limit}}
+
+
+def check_prune_limit(limit: int | str | None) -> None:
+    """ValueError for what is neither a number nor a percentage."""
+    if isinstance(limit, int) and limit >= 0:
+        return
+    share = re.fullmatch(r"(\d{1,3})\s*%", limit) if isinstance(limit, str) else None
+    if limit is not None and (share is None or int(share[1]) > 100):
+        raise ValueError(f"prune_limit: {limit!r} is neither a number nor a percentage from 0% to 100%")
 
 
 class TargetedPolicy(NamedTuple):
@@ -270,4 +290,6 @@ def changed(policy: MinionPolicy, changes: Mapping[str, Any]) -> MinionPolicy:
         windows=(*policy.windows, *changes.get("windows", ())),
         suspend=policy.suspend or changes.get("suspend", False),
         ignore_differences=(*policy.ignore_differences, *changes.get("ignore_differences", ())),
+        prune=changes.get("prune", policy.prune),
+        prune_limit=changes.get("prune_limit", policy.prune_limit),
     )

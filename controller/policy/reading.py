@@ -15,7 +15,14 @@ import yaml
 
 from controller.policy.entries import read_entries
 from controller.policy.ignored import check_ignored
-from controller.policy.policy import DriftPolicy, EventPolicy, Policy, PreviewPolicy, RetryPolicy
+from controller.policy.policy import (
+    DriftPolicy,
+    EventPolicy,
+    Policy,
+    PreviewPolicy,
+    RetryPolicy,
+    check_prune_limit,
+)
 from controller.policy.rollout import RolloutPolicy, with_nodegroups
 from controller.policy.seconds import with_seconds
 from controller.policy.tree_beacons import read_tree_beacons
@@ -75,6 +82,7 @@ def read_policy(files: Files, nodegroups: Mapping[str, Any] | None = None) -> Po
         for window in policy.windows:
             check_window(window)
         check_ignored(policy.ignore_differences)
+        check_prune_limit(policy.prune_limit)
         policy.previews.canaries_of(1)
         if policy.rollout is not None:
             policy = msgspec.structs.replace(policy, rollout=with_nodegroups(policy.rollout, nodegroups or {}))

@@ -1,4 +1,4 @@
-"""Times of saltern.yaml (`90s`, `2h`) as seconds, before its types are checked. Pure."""
+"""Times of saltern.yaml (`90s`, `2h`) as seconds, and `on` and `off` as words, before its types are checked. Pure."""
 
 from __future__ import annotations
 
@@ -24,6 +24,8 @@ def with_seconds(data: Any) -> Any:
     if not isinstance(data, Mapping):
         return data
     found = dict(data)
+    if isinstance(said := found.get("prune"), bool):  # YAML takes the bare words `on` and `off` for these
+        found["prune"] = "on" if said else "off"
     for section, keys in TIMES.items():
         if isinstance(given := data.get(section), list):
             found[section] = [_converted(section, one, keys) for one in given]

@@ -350,12 +350,16 @@ class Reconciler:
         reason, keys, note = self._revision_reason(row), None, ""
         if not whole:
             changes = self._pending(row)
-            if not changes.run:
+            if not changes.run and not self._prunes(row):
                 self._applied_without_run(row)
                 return
             keys, note = changes.run, headline(changes)
         event = self._cause(row.minion.id)
         self.start(row, session, RunRequest(kind="apply", keys=keys, reason=reason), note=note, event=event)
+
+    def _prunes(self, row: StatusRow) -> bool:
+        """Whether a push that only takes states away has something to do, or to tell: the minion looks."""
+        return self.policy_of(row).prune != "off" and self.store.prune_reports.of(row.minion.id) is not None
 
     def _revision_reason(self, row: StatusRow) -> str:
         """The revision that is applied, with what moved in it; or the pull request."""

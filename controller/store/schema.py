@@ -174,6 +174,14 @@ drift_pasts = Table(
 )
 """What was seen of states that drifted."""
 
+prune_reports = Table(
+    "prune_reports",
+    metadata,
+    Column("minion", ForeignKey("minions.id", ondelete="CASCADE"), primary_key=True),
+    Column("report", LargeBinary, nullable=False),
+)
+"""What no state names any more."""
+
 jobs = Table(
     "jobs",
     metadata,

@@ -17,6 +17,7 @@ from controller.store.database import Database
 from controller.store.desired import DesiredTable
 from controller.store.documents import DocumentBlobs
 from controller.store.drift.table import DriftPasts
+from controller.store.drift.unnamed import PruneReports
 from controller.store.events import Events
 from controller.store.facts import FactsTable
 from controller.store.holds import Holds
@@ -63,6 +64,7 @@ class Store:
         self.runs = Runs(database)
         self.jobs = JobTable(database)
         self.drift = DriftPasts(database)
+        self.prune_reports = PruneReports(database)
         self.call_runs = CallRuns(database)
         self.run_events = RunEventCounts(database)
         self.events = Events(database)

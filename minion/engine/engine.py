@@ -142,6 +142,11 @@ class StateEngine:
         self._looks_again = looks_again
         self._instead: Instead = lambda chunk, arguments, watched, predicted: predicted
 
+    @property
+    def reader(self) -> Reader:
+        """What plans look at: under test=True the machine as the states so far would have left it."""
+        return self._reader
+
     def checking(self, instead: Instead) -> StateEngine:
         """An engine that looks for drift on the machine as the states of this one would have left it.
 

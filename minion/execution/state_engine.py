@@ -14,7 +14,7 @@ from highstate.run.ignoring import IgnoreRule
 from minion.engine.engine import StateEngine
 from minion.engine.ignored import Ignoring
 from minion.execution.loader import FunctionContext, Modules
-from minion.machine.machine import LocalMachine
+from minion.machine.plan import Machine
 from minion.machine.planned.machine import PlannedMachine
 from minion.machine.read_only import ReadOnly
 
@@ -31,7 +31,7 @@ class EngineContext(FunctionContext, Protocol):
 
 def engine_of(
     context: EngineContext,
-    machine: LocalMachine,
+    machine: Machine,
     *,
     test: bool,
     drift: bool = False,

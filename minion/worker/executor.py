@@ -25,8 +25,10 @@ from minion.execution.context import Context, LowstateSource
 from minion.execution.loader import Modules
 from minion.execution.state_engine import engine_of, looking_at
 from minion.execution.success import failure_of
+from minion.machine.plan import Machine
 from minion.machine.planned.machine import PlannedMachine
 from minion.modules.state.runs import sync_for
+from minion.ownership.pruning import Pruned
 from minion.processes import AgentGone
 from minion.spool.desired_state import FILE_NAME, read_document
 from minion.spool.files import BlobCache, HeldFiles, cache_needs_trim
@@ -36,6 +38,7 @@ from minion.spool.triggers import TriggerFile
 from minion.worker.evidence import with_evidence
 from minion.worker.foretold_check import LiveWhereUnread
 from minion.worker.live_contents import live_contents
+from minion.worker.owned_run import OwnedRun
 from minion.worker.preview_sandbox import PreviewFunctions, PreviewMachine, PreviewStates, known_conditions
 from minion.worker.request import ControllerClient, WorkerRequest
 from minion.worker.run_hooks import run_hooks
@@ -58,6 +61,9 @@ from wire.messages import (
 STOPPED = "the run was ended by SIGTERM"
 """Why states were not run."""
 
+_CHANGING = ("apply", "remediate")
+"""Kinds of runs that change the machine."""
+
 BACKUPS = "file_backup"
 """Folder of `backup: minion` in the cachedir (Salt's name)."""
 
@@ -76,11 +82,12 @@ def run_chunks(
     events = SentEvents(job.settings.id, request.run_id, job.folder, controller.wake, each_state=tells)
     aside = job.folder.blobs if isinstance(request, Preview) else None
     context = _context(job, lambda: desired, controller, events=events, aside=aside)
+    owned = OwnedRun(job.settings.cachedir, context.machine, writes=not test and kind_of(request) in _CHANGING)
     if isinstance(request, Preview):
         engine = _preview_engine(job, context, desired)
     else:
         sync_for(context, desired.chunks.values())
-        engine = _run_engine(context, kind_of(request), desired, test=test)
+        engine = _run_engine(context, owned.machine, kind_of(request), desired, test=test)
     hooks = run_hooks(
         job.settings.options.state,
         TriggerFile(job.settings.cachedir, whole=desired.chunks.keys()),
@@ -93,7 +100,7 @@ def run_chunks(
     known = _beside(desired, wanted)
     results = run(
         desired.chunks,
-        AttributedStates(engine, events),
+        AttributedStates(owned.states(engine), events),
         test=test,
         clock=time.time,
         journal=journal,
@@ -107,9 +114,12 @@ def run_chunks(
         drift = _drift_engine(job, controller, events, live)
         checking = engine.checking(LiveWhereUnread(drift, desired, live, wanted))
         found = _found_after(job, desired, AttributedStates(checking, events), hooks)
+    left = not_run(desired.chunks, results, known, STOPPED) if stop.requested() else {}
+    touched = kind_of(request) == "drift" and request.keys is not None
+    pruned = Pruned() if touched else owned.after(desired, engine, results, journal, hooks)
     if stop.suspended():
         raise AgentGone  # the next worker goes on from the journal
-    left = not_run(desired.chunks, results, known, STOPPED) if stop.requested() else {}
+    results = {**results, **pruned.results}
     if aside is None:
         _trim_cache(job)
     return RunResult(
@@ -119,8 +129,9 @@ def run_chunks(
         digest=request.digest,
         outcome="error" if left else outcome(results),
         error=f"{STOPPED}: {len(left)} of {len(results) + len(left)} states were not run" if left else "",
-        states=_told(kind_of(request), as_running(desired.chunks, {**results, **left})),
+        states=_told(kind_of(request), as_running({**desired.chunks, **pruned.chunks}, {**results, **left})),
         value=found,
+        prune=pruned.report,
     )
 
 
@@ -147,9 +158,9 @@ def _told(kind: RunKind, states: dict[str, dict[str, Any]]) -> dict[str, dict[st
     return with_evidence(states) if kind == "drift" else states
 
 
-def _run_engine(context: Context, kind: RunKind, desired: Desired, *, test: bool) -> StateEngine:
-    rules, looks_again = _ignored(kind, desired), kind in ("apply", "remediate") and not test
-    return engine_of(context, context.machine, test=test, drift=kind == "drift", ignored=rules, looks_again=looks_again)
+def _run_engine(context: Context, machine: Machine, kind: RunKind, desired: Desired, *, test: bool) -> StateEngine:
+    rules, looks_again = _ignored(kind, desired), kind in _CHANGING and not test
+    return engine_of(context, machine, test=test, drift=kind == "drift", ignored=rules, looks_again=looks_again)
 
 
 def _ignored(kind: RunKind, desired: Desired) -> tuple[IgnoreRule, ...]:

@@ -1,0 +1,45 @@
+"""What of each minion's inventory no state names any more, as it was told last."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import msgspec
+from sqlalchemy import bindparam, delete, insert, select
+
+from controller.store.database import Database
+from controller.store.schema import minions, prune_reports
+from wire.messages import PruneReport
+
+_DECODER = msgspec.msgpack.Decoder(PruneReport)
+_OF = prune_reports.c.minion == bindparam("of")
+_GET = select(prune_reports.c.report).where(_OF)
+_DELETE = delete(prune_reports).where(_OF)
+_KNOWN = select(minions.c.id).where(minions.c.id == bindparam("of"))
+_PUT = insert(prune_reports)
+_ALL = select(prune_reports.c.minion, prune_reports.c.report)
+
+
+@dataclass(frozen=True, slots=True)
+class PruneReports:
+    """The table of them."""
+
+    database: Database
+
+    def of(self, minion: str) -> PruneReport | None:
+        """That of a minion; None where nothing was made there."""
+        with self.database.read() as connection:
+            blob = connection.scalar(_GET, {"of": minion})
+        return None if blob is None else _DECODER.decode(blob)
+
+    def all(self) -> dict[str, PruneReport]:
+        """By minion, of those that have any."""
+        with self.database.read() as connection:
+            return {row.minion: _DECODER.decode(row.report) for row in connection.execute(_ALL)}
+
+    def put(self, minion: str, report: PruneReport | None) -> None:
+        """Keep one in the place of the one before; None: there is nothing to tell."""
+        with self.database.write() as connection:
+            connection.execute(_DELETE, {"of": minion})
+            if report is not None and connection.scalar(_KNOWN, {"of": minion}) is not None:
+                connection.execute(_PUT, {"minion": minion, "report": msgspec.msgpack.encode(report)})
