@@ -33,8 +33,8 @@ class Desired:
     """The drift schedule, as policy gives it: `{"interval": seconds, "splay": seconds}`; empty: none.
 
     `watch: True`: what others change of the files and services of the chunks is checked at once. `ignore`: the rules of
-    `highstate.run.ignoring`. `prune`: `{"mode": ..., "limit": ...}`, what becomes of what no state names any more, where
-    that is not only to be told."""
+    `highstate.run.ignoring`. `prune`: `{"mode": ..., "limit": ...}`, what becomes of what no state names any more;
+    without it: it is told."""
 
     def as_document(self) -> dict[str, Value]:
         """Plain values; the order of every mapping is part of it (a template may loop over pillar)."""

@@ -236,7 +236,12 @@ class ControllerService:
         row = self.state.known(query.minion)
         await self.telemetry.event_log.flush()
         states = await asyncio.to_thread(self.state.why_states, row, query.state)
-        return WhyView(minion=query.minion, steps=tuple(steps_of(self.store, query.minion)), states=states)
+        return WhyView(
+            minion=query.minion,
+            steps=tuple(steps_of(self.store, query.minion)),
+            states=states,
+            unnamed=self.state.unnamed(row, query.state),
+        )
 
     def run_detail(self, run_id: str) -> RunView:
         """See `ControllerApi`."""

@@ -15,6 +15,8 @@ from typing import Any
 import click
 import msgspec
 
+from controller.schema.plans import PruneView
+
 COLOURS = {
     "Synced": "green",
     "Healthy": "green",
@@ -158,6 +160,25 @@ def nested(value: Any, indent: int = 0) -> list[str]:
 def counted(count: int, noun: str) -> str:
     """`1 minion`, `3 minions`."""
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
+_FATES = {"reported": "reported", "left": "left", "held": "held back", "no-inverse": "no inverse"}
+
+
+def unnamed(view: PruneView | None) -> list[str]:
+    """What no state names any more, and what becomes of it."""
+    if view is None:
+        return []
+    lines = [f"no longer named by any state, and still there (prune: {view.mode}):"] if view.resources else []
+    for one in view.resources:
+        inverse = f", {one.inverse} removes it" if one.fate == "reported" and one.inverse else ""
+        why = f": {one.why}" if one.why and one.fate != "held" else ""
+        fate = _FATES.get(one.fate, one.fate)
+        lines.append(printable(f"  {one.resource}  {fate}{why}{inverse}; made by {one.maker}"))
+    lines += [f"  ({view.more} more)"] if view.more else []
+    lines += [printable(f"  nothing is removed: {view.held}")] if view.held else []
+    lines += ["  the inventory is full: there may be more"] if view.full else []
+    return lines
 
 
 def states(found: Mapping[str, Any], *, only_changes: bool = False) -> list[str]:

@@ -42,10 +42,26 @@ WITH_CONTENT = (ChangeKind.CONTENT, ChangeKind.CHANGED)
 """Changes of states whose content may be another."""
 
 
-def plan_text(plan: PushPlan, redaction: Redaction = NOTHING_SECRET, contents: Contents = unknown_content) -> str:
-    """A plan in lines: `+` added, `~` changed, `-` no longer managed, `!` re-triggered."""
-    lines = (line for change in plan.changes for line in _change_lines(change, redaction, contents))
+def plan_text(
+    plan: PushPlan, redaction: Redaction = NOTHING_SECRET, contents: Contents = unknown_content, *, prune: str = "off"
+) -> str:
+    """A plan in lines: `+` added, `~` changed, `-` no longer managed, `!` re-triggered.
+
+    `prune`: what the policy says of what no state names any more.
+    """
+    lines = (line for change in plan.changes for line in _change_lines(change, redaction, contents, prune))
     return redaction.text("\n".join(lines))
+
+
+def no_longer_managed(prune: str) -> str:
+    """What is said of a state that git no longer has, by the policy's `prune`."""
+    match prune:
+        case "on":
+            return "no longer managed; what it made is removed, unless another state names it"
+        case "report":
+            return "no longer managed; left as it is on the machine, and what it made is reported"
+        case _:
+            return "no longer managed; left as it is on the machine"
 
 
 def headline(plan: PushPlan) -> str:
@@ -57,8 +73,8 @@ def headline(plan: PushPlan) -> str:
     return ", ".join(f"{number} {word}" for word, number in counts.items()) or "nothing changes"
 
 
-def _change_lines(change: ChunkChange, redaction: Redaction, contents: Contents) -> Iterable[str]:
-    yield f"{_SIGNS[change.kind]} {change.title}{_remark(change)}"
+def _change_lines(change: ChunkChange, redaction: Redaction, contents: Contents, prune: str) -> Iterable[str]:
+    yield f"{_SIGNS[change.kind]} {change.title}{_remark(change, prune)}"
     for field in change.fields:
         # Before lines are made of it: what stands on several lines is not found in their difference.
         shown = replace(field, old=redaction.value(field.old), new=redaction.value(field.new))
@@ -74,12 +90,12 @@ def pillar_text(old: Mapping[str, Value], new: Mapping[str, Value], redaction: R
     return redaction.text("\n".join([*lines[:_MOST_PILLAR], *([f"({more} more lines)"] if more > 0 else [])]))
 
 
-def _remark(change: ChunkChange) -> str:
+def _remark(change: ChunkChange, prune: str) -> str:
     match change.kind:
         case ChangeKind.CONTENT:
             return "  content changes"
         case ChangeKind.REMOVED:
-            return "  no longer managed; left as it is on the machine"
+            return f"  {no_longer_managed(prune)}"
         case ChangeKind.RETRIGGERED:
             return "  may be triggered by " + ", ".join(short(key) for key in change.because)
         case ChangeKind.ADDED | ChangeKind.CHANGED:

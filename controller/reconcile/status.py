@@ -26,11 +26,12 @@ from controller.reconcile.plan import ChangeKind, PushPlan, plan
 from controller.reconcile.plan_text import Contents, change_views, pillar_text, plan_text, unknown_content
 from controller.reconcile.reconciler import SUSPENDED, Reconciler
 from controller.reconcile.source_differences import ReadBlob, SourceDifferences
+from controller.reconcile.unnamed import prune_view, with_unnamed
 from controller.schema.errors import ServiceError
 from controller.schema.events import WhyState
 from controller.schema.fleet.policies import PolicyView
 from controller.schema.minions import CompileView, HeldPull, MinionStatus, VolatileRead
-from controller.schema.plans import DriftView, MinionDiff
+from controller.schema.plans import DriftView, MinionDiff, PruneView
 from controller.schema.runs import HistoryEntry, RunView
 from controller.sessions.sessions import KeyRegistry, Sessions
 from controller.store import HoldRecord, Past, RunRecord, StatusRow, Store
@@ -62,6 +63,8 @@ class Status:
         """One status a minion, sorted by id; None: all, with those that were accepted and have not connected yet."""
         asked, accepted = self.store.facts.oldest(ids), self.keyring.accepted
         found = [self._minion(row, asked.get(row.minion.id, {})) for row in self.store.minions.status(ids)]
+        told = self.store.prune_reports.told()
+        found = [with_unnamed(each, *told[each.minion]) if each.minion in told else each for each in found]
         found = [each if each.minion in accepted else replace(each, message=_REJECTED) for each in found]
         new = (accepted if ids is None else accepted & set(ids)) - {each.minion for each in found}
         found += [
@@ -169,20 +172,22 @@ class Status:
         changes = plan(old, new) if new else None
         redaction = self.redactor.of(row.minion.id)
         contents = sources.between(old, new) if sources and new else unknown_content
+        policy = self.reconciler.policy_of(row)
         drift, ignored, found_at = self._drift(row, drifted=drifted)
         return MinionDiff(
             minion=row.minion.id,
             base=row.applied_label,
             head=row.attempted_label,
-            text=plan_text(changes, redaction, contents) if changes else "",
+            text=plan_text(changes, redaction, contents, prune=policy.prune) if changes else "",
             changes=change_views(changes, redaction, contents) if changes else (),
             pillar=pillar_text(old.pillar, new.pillar, redaction)
             if old and new and changes and _rendered_anew(changes, contents)
             else "",
             drift=drift,
             ignored=ignored,
+            unnamed=prune_view(self.store.prune_reports.of(row.minion.id)),
             drift_at=found_at,
-            heal=healed_by(row.minion.id, self.reconciler.policy_of(row)) if drift else "",
+            heal=healed_by(row.minion.id, policy) if drift else "",
             errors=_texts(row.desired.errors) if row.desired else (),
             warnings=_texts(row.desired.warnings) if row.desired else (),
         )
@@ -247,6 +252,10 @@ class Status:
             DriftView(key=key, ignored=entry["ignored"]) for key, entry in states.items() if entry.get("ignored")
         )
         return found, ignored, run.finished
+
+    def unnamed(self, row: StatusRow, wanted: str | None) -> PruneView | None:
+        """What no state names any more; `wanted`: a glob of it."""
+        return prune_view(self.store.prune_reports.of(row.minion.id), wanted)
 
     def why_states(self, row: StatusRow, wanted: str | None) -> tuple[WhyState, ...]:
         """States that drifted, or of which something is ignored; `wanted`: a glob of IDs and names."""

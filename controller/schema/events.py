@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 
+from controller.schema.plans import PruneView
 from controller.schema.structs import ApiStruct, StreamStruct
 
 DROPPED = "saltern/events/dropped"
@@ -63,3 +64,5 @@ class WhyView(ApiStruct, frozen=True, kw_only=True):
     """Oldest first."""
     states: tuple[WhyState, ...] = ()
     """Those that drifted, or of which something is ignored."""
+    unnamed: PruneView | None = None
+    """What no state names any more and is there still; with a state, what it made of that."""

@@ -50,6 +50,10 @@ class MinionStatus(ApiStruct, frozen=True, kw_only=True):
     """Class of what differs (`corrective`, `intended`, `not-convergent`, `flapping`) -> states."""
     ignored: int = 0
     """States of which the last drift check found something changed that policy ignores."""
+    unnamed: int = 0
+    """Resources that a state brought into being, that none names any more, and that are there still."""
+    prune_held: str = ""
+    """Why none of these is removed, where the minion holds that back."""
     message: str = ""
     """One line: the error, the pending changes or the drift."""
     errors: tuple[str, ...] = ()

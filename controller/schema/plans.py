@@ -43,6 +43,35 @@ class DriftView(ApiStruct, frozen=True, kw_only=True):
     """What differs and is no drift by policy: attribute -> `change`, `reason`, `expires`."""
 
 
+class UnnamedView(ApiStruct, frozen=True, kw_only=True):
+    """Something that a state brought into being, that no state names any more, and that is there still."""
+
+    resource: str
+    """Its kind and name: `file:/etc/motd`."""
+    inverse: str = ""
+    """State function that takes it away; empty: there is none."""
+    maker: str = ""
+    """The state that made it."""
+    fate: str = ""
+    """`reported`, `left` (somebody changed it), `held` (all is held back), `no-inverse`."""
+    why: str = ""
+
+
+class PruneView(ApiStruct, frozen=True, kw_only=True):
+    """What of a minion's inventory no state names any more, as its last run or check told it."""
+
+    mode: str
+    """`prune` of the policy that the minion has."""
+    owned: int = 0
+    """Resources in the inventory."""
+    resources: tuple[UnnamedView, ...] = ()
+    more: int = 0
+    held: str = ""
+    """Why nothing is removed."""
+    full: bool = False
+    """Whether the inventory has no room for more."""
+
+
 class MinionDiff(ApiStruct, frozen=True, kw_only=True):
     """What is pending on one minion, and what drifted."""
 
@@ -59,6 +88,8 @@ class MinionDiff(ApiStruct, frozen=True, kw_only=True):
     drift: tuple[DriftView, ...] = ()
     ignored: tuple[DriftView, ...] = ()
     """States of which something differs that policy ignores."""
+    unnamed: PruneView | None = None
+    """What no state names any more and is there still; None: nothing."""
     drift_at: float | None = None
     heal: str = ""
     """What takes the drift back, for people; empty without drift."""

@@ -178,6 +178,8 @@ prune_reports = Table(
     "prune_reports",
     metadata,
     Column("minion", ForeignKey("minions.id", ondelete="CASCADE"), primary_key=True),
+    Column("told", Integer, nullable=False),
+    Column("held", Text, nullable=False),
     Column("report", LargeBinary, nullable=False),
 )
 """What no state names any more."""

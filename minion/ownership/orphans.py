@@ -49,6 +49,8 @@ class Orphan:
     fate: Fate
     why: str = ""
     """Of one that is left."""
+    prepared: Prepared | None = None
+    """The plan of that state; under test=True those after it see what it would do."""
 
 
 def named_in(desired: Desired, owned: Iterable[Owned], machine: Reader) -> Named:
@@ -101,12 +103,12 @@ def orphans_of(
             count += 1
             chunk = inverse_chunk(each.resource, f"{MARK}{each.id}#{count}", each.sls)
         keys.add(key := chunk.tag)
-        fate, why = fate_of(each, executor, machine, paths, going)
+        fate, why, prepared = fate_of(each, chunk, executor, machine, paths, going)
         if fate == "gone" and key in kept:
             fate = "remove"
         if fate == "remove" and each.resource.is_file:
             paths.add(each.resource.path)
-        found.append(Orphan(owned=each, key=key, chunk=chunk, fate=fate, why=why))
+        found.append(Orphan(owned=each, key=key, chunk=chunk, fate=fate, why=why, prepared=prepared))
     return found
 
 
@@ -125,37 +127,42 @@ def _children_first(owned: list[Owned]) -> list[Owned]:
 
 
 def fate_of(
-    owned: Owned, executor: Executor, machine: Reader, paths: Collection[str], packages: Collection[str]
-) -> tuple[Fate, str]:
-    """What becomes of a resource, and why it is left.
+    owned: Owned,
+    chunk: Chunk,
+    executor: Executor,
+    machine: Reader,
+    paths: Collection[str],
+    packages: Collection[str],
+) -> tuple[Fate, str, Prepared | None]:
+    """What becomes of a resource, why it is left, and the plan of what takes it away.
 
     Args:
         owned: the resource.
+        chunk: the state that takes it away.
         executor: plans its inverse.
         machine: what it looks at.
         paths: those that go before it.
         packages: those that go with it.
     """
     if not owned.inverse:
-        return "no-inverse", "no state takes it away"
+        return "no-inverse", "no state takes it away", None
     if owned.resource.is_file:
         try:
             fate, why = _fate_of_path(owned, machine, paths)
         except (OSError, ContentUnknown) as error:
-            return "left", f"it cannot be looked at: {error}"
+            return "left", f"it cannot be looked at: {error}", None
         if fate != "remove":
-            return fate, why
-    chunk = inverse_chunk(owned.resource)
+            return fate, why, None
     prepared = executor.plan(chunk, chunk.arguments, watched=False)
     if prepared is None or prepared.predicted.result is False:
-        return "left", prepared.predicted.comment if prepared else "no plan was made"
+        return "left", prepared.predicted.comment if prepared else "no plan was made", None
     if prepared.predicted.result is True:
-        return "gone", ""
+        return "gone", "", prepared
     if owned.inverse == "pkg.removed":
         others = sorted(prepared.predicted.changes.keys() - set(packages) - {owned.name})
         if others:
-            return "left", f"these would go with it: {', '.join(others[:5])}"
-    return "remove", ""
+            return "left", f"these would go with it: {', '.join(others[:5])}", None
+    return "remove", "", prepared
 
 
 def _fate_of_path(owned: Owned, machine: Reader, going: Collection[str]) -> tuple[Fate, str]:
@@ -205,7 +212,8 @@ def _limits(owned: int, limit: int | str | None) -> Iterator[tuple[int, str]]:
 class PruneStates:
     """An executor of inverses: each looks once more whether its resource may go, just before it does."""
 
-    def __init__(self, inner: Executor, machine: Reader, orphans: Iterable[Orphan]) -> None:
+    def __init__(self, inner: Executor, machine: Reader, orphans: Iterable[Orphan], *, test: bool) -> None:
+        self._test = test
         self._inner = inner
         self._machine = machine
         self._orphans = {each.key: each for each in orphans}
@@ -213,11 +221,13 @@ class PruneStates:
 
     def plan(self, chunk: Chunk, arguments: Mapping[str, Value], *, watched: bool) -> Prepared | None:
         """What would go."""
-        owned = self._orphans[chunk.tag].owned
-        fate, why = fate_of(owned, self._inner, self._machine, (), self._packages)
+        orphan = self._orphans[chunk.tag]
+        if self._test:
+            return orphan.prepared
+        fate, why, prepared = fate_of(orphan.owned, chunk, self._inner, self._machine, (), self._packages)
         if fate == "left":
             return Prepared(chunk=chunk, predicted=StateResult(name=chunk.name, result=True, comment=f"{LEFT}: {why}"))
-        return self._inner.plan(chunk, arguments, watched=watched)
+        return prepared or self._inner.plan(chunk, arguments, watched=watched)
 
     def act(self, prepared: Prepared) -> StateResult:
         """Take it away."""

@@ -90,7 +90,7 @@ class Pruning:
         return Pruned(results=done, chunks=chunks, report=report)
 
     def _take_away(self, going: list[Orphan], chunks: Mapping[str, Chunk]) -> dict[str, StateResult]:
-        states = PruneStates(self.executor, self.machine, going)
+        states = PruneStates(self.executor, self.machine, going, test=self.test)
         hooks = replace(self.hooks, triggers=None, aggregate=False)
         done = run(chunks, states, test=self.test, clock=self.clock, journal=self.journal, hooks=hooks)
         makers = {each.key: each.owned.maker for each in going}

@@ -96,6 +96,10 @@ def _with(*arguments: str) -> _Keys:
     return keys
 
 
+def _mounts(chunk: Chunk) -> Iterator[tuple[str, str]]:
+    yield str(chunk.arguments.get("fs_file") or chunk.name), chunk.name
+
+
 def _pip(chunk: Chunk) -> Iterator[tuple[str, str]]:
     given = chunk.arguments.get("pkgs")
     where = chunk.arguments.get("bin_env") or ""
@@ -114,6 +118,7 @@ _KEYS: dict[str, _Keys] = {
     "ssh_known_hosts": _of_user(),
     "host": _hosts,
     "pip": _pip,
+    "mount": _mounts,
     "iptables": _with("family", "table", "chain"),
     "alternatives": _with("path"),
 }
@@ -145,7 +150,7 @@ _INVERSES: dict[str, tuple[_Inverse, ...]] = {
     "cron.env_present": (_Inverse(fun="cron.env_absent", carried=("user",)),),
     "host.present": (_Inverse(fun="host.absent", carried=("ip",)),),
     "mount.mounted": (_Inverse(fun="mount.unmounted", carried=("config", "persist"), fixed={"persist": True}),),
-    "mount.fstab_present": (_Inverse(fun="mount.fstab_absent", carried=("fs_file", "config", "fs_mount")),),
+    "mount.fstab_present": (_Inverse(fun="mount.fstab_absent", carried=("fs_file", "config", "mount_by")),),
     "pkgrepo.managed": (_Inverse(fun="pkgrepo.absent"),),
     "ssh_auth.present": (_Inverse(fun="ssh_auth.absent", carried=("user", "enc", "comment", "config", "options")),),
     "ssh_known_hosts.present": (_Inverse(fun="ssh_known_hosts.absent", carried=("user", "config", "port")),),

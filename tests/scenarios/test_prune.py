@@ -1,4 +1,4 @@
-"""What git no longer names: told, removed by policy, and held back where a slip is likely; kill -9 loses no ownership."""
+"""What git no longer names: told, removed by policy, and held back where a slip is likely."""
 
 import json
 
@@ -20,17 +20,15 @@ def _with_extra(rig, policy="prune: on\n"):
     (rig.work / "states/extra.sls").write_text(EXTRA)
     return rig.push(
         "extra",
-        {"states/top.sls": ("    - app\n", "    - app\n    - extra\n"), "states/saltern.yaml": ("drift:", f"{policy}drift:")},
+        {
+            "states/top.sls": ("    - app\n", "    - app\n    - extra\n"),
+            "states/saltern.yaml": ("drift:", f"{policy}drift:"),
+        },
     )
 
 
 def _without_extra(rig):
     return rig.push("no extra", {"states/top.sls": ("    - app\n    - extra\n", "    - app\n")})
-
-
-def _last_states(rig, minion):
-    run = rig.history(minion)[0]
-    return json.loads(rig.saltern("show", "run", run["run_id"], "--out", "json").stdout)
 
 
 def test_what_a_push_takes_out_of_git_is_removed_in_its_run(make_rig):
@@ -42,3 +40,35 @@ def test_what_a_push_takes_out_of_git_is_removed_in_its_run(make_rig):
     assert not (root / "extra").exists()
     assert not (root / "link").is_symlink()
     assert (root / "app.conf").exists()
+
+
+def test_report_tells_and_changed_content_stays(make_rig):
+    rig = make_rig(minions={"web1": {}})
+    root = rig.root("web1")
+    rig.wait_applied(_with_extra(rig, policy=""))
+    rig.wait_applied(_without_extra(rig))
+    assert (root / "extra/one.conf").exists()
+    (diff,) = json.loads(rig.saltern("diff", "web1", "--out", "json").stdout)
+    fates = {each["resource"].rpartition("/")[2]: each["fate"] for each in diff["unnamed"]["resources"]}
+    assert fates == {"link": "reported", "one.conf": "reported", "extra": "reported"}
+    assert "no longer named by any state" in rig.saltern("diff", "web1").stdout
+    assert "no state names 3 resources that states made" in rig.saltern("status", "-v").stdout
+    assert "extra-file (file.managed) of extra" in rig.saltern("why", "web1", "extra-file").stdout
+
+    (root / "extra/one.conf").write_text("edited\n")
+    rig.wait_applied(rig.push("prune", {"states/saltern.yaml": ("drift:", "prune: on\ndrift:")}))
+    assert (root / "extra/one.conf").read_text() == "edited\n"
+    assert not (root / "link").is_symlink()
+    shown = rig.saltern("diff", "web1").stdout
+    assert "somebody changed it" in shown
+    assert "there is something else in it: one.conf" in shown
+
+
+def test_an_empty_top_file_removes_nothing(make_rig):
+    rig = make_rig(minions={"web1": {}})
+    root = rig.root("web1")
+    rig.wait_applied(_with_extra(rig))
+    rig.wait_applied(rig.push("a slip", {"states/top.sls": ("'*'", "'none*'")}))
+    assert (root / "extra/one.conf").exists()
+    assert (root / "app.conf").exists()
+    assert "not removed: the highstate is empty" in rig.saltern("status", "-v").stdout

@@ -65,6 +65,8 @@ def _show(diff: MinionDiff) -> None:
             click.echo(line)
     if diff.heal:
         click.echo(f"  {output.printable(diff.heal)}")
+    for line in output.unnamed(diff.unnamed):
+        click.echo(f"  {line}")
     if diff.ignored:
         click.echo("  ignored, as saltern.yaml says:")
     for one in diff.ignored:
@@ -90,6 +92,8 @@ def markdown(diffs: Sequence[MinionDiff]) -> str:
         if diff.ignored:
             shown = [line for one in diff.ignored for line in (state_title(one.key), *output.nested(one.ignored, 4))]
             lines += ["Ignored, as saltern.yaml says:", "", *_fenced("\n".join(shown))]
+        if diff.unnamed:
+            lines += ["No longer named by any state:", "", *_fenced("\n".join(output.unnamed(diff.unnamed)))]
     return "\n".join(lines).rstrip() or "Nothing is pending, nothing drifted."
 
 
@@ -107,7 +111,7 @@ def _drift_lines(drift: DriftView, indent: int) -> list[str]:
 
 
 def _tells(diff: MinionDiff) -> bool:
-    return bool(diff.text or diff.drift or diff.ignored or diff.errors or diff.warnings)
+    return bool(diff.text or diff.drift or diff.ignored or diff.unnamed or diff.errors or diff.warnings)
 
 
 def coloured_plan(text: str) -> str:

@@ -60,6 +60,12 @@ def _show(view: StatusView, out: str, verbose: bool) -> None:
         if minion.ignored:
             states = output.counted(minion.ignored, "state")
             click.echo(f"\n{minion.minion}: ignored: what differs in {states} (saltern diff {minion.minion})")
+        if minion.unnamed:
+            held = f"; not removed: {output.printable(minion.prune_held)}" if minion.prune_held else ""
+            resources = output.counted(minion.unnamed, "resource")
+            click.echo(
+                f"\n{minion.minion}: no state names {resources} that it made (saltern diff {minion.minion}){held}"
+            )
         if minion.volatile:
             asked = ", ".join(map(output.printable, minion.volatile))
             click.echo(f"\n{minion.minion}: asked of the machine, {output.ago(minion.asked_at)}: {asked}")

@@ -44,7 +44,9 @@ def why_command(minion: str, state: str | None, out: str, config_dir: Path) -> N
         _show(step)
     for one in view.states:
         _show_state(one)
-    if state is not None and not view.states:
+    for line in output.unnamed(view.unnamed):
+        click.echo(line)
+    if state is not None and not view.states and not view.unnamed:
         output.remark(f"no state {state} of {minion} drifted in the last week, and nothing of it is ignored")
     if state is None and not view.steps:
         output.remark("nothing was compiled or run for it, or it is too long ago")

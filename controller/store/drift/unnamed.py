@@ -17,7 +17,7 @@ _GET = select(prune_reports.c.report).where(_OF)
 _DELETE = delete(prune_reports).where(_OF)
 _KNOWN = select(minions.c.id).where(minions.c.id == bindparam("of"))
 _PUT = insert(prune_reports)
-_ALL = select(prune_reports.c.minion, prune_reports.c.report)
+_TOLD = select(prune_reports.c.minion, prune_reports.c.told, prune_reports.c.held).where(prune_reports.c.told > 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,14 +32,15 @@ class PruneReports:
             blob = connection.scalar(_GET, {"of": minion})
         return None if blob is None else _DECODER.decode(blob)
 
-    def all(self) -> dict[str, PruneReport]:
-        """By minion, of those that have any."""
+    def told(self) -> dict[str, tuple[int, str]]:
+        """Of each minion that has any: how many resources no state names, and why they are held back."""
         with self.database.read() as connection:
-            return {row.minion: _DECODER.decode(row.report) for row in connection.execute(_ALL)}
+            return {row.minion: (row.told, row.held) for row in connection.execute(_TOLD)}
 
     def put(self, minion: str, report: PruneReport | None) -> None:
         """Keep one in the place of the one before; None: there is nothing to tell."""
         with self.database.write() as connection:
             connection.execute(_DELETE, {"of": minion})
             if report is not None and connection.scalar(_KNOWN, {"of": minion}) is not None:
-                connection.execute(_PUT, {"minion": minion, "report": msgspec.msgpack.encode(report)})
+                told, blob = len(report.resources) + report.more, msgspec.msgpack.encode(report)
+                connection.execute(_PUT, {"minion": minion, "told": told, "held": report.held, "report": blob})
