@@ -525,6 +525,8 @@ POLICY = frozenset(
         "policies",
         "rollout",
         "ignore_differences",
+        "prune",
+        "prune_limit",
     )
 )
 """Keys of a tree's saltern.yaml."""

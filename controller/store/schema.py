@@ -22,7 +22,7 @@ from sqlalchemy import (
     text,
 )
 
-HEAD = "0018"
+HEAD = "0019"
 """The newest migration."""
 
 metadata = MetaData(
