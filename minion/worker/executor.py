@@ -122,6 +122,17 @@ def run_chunks(
     results = {**results, **pruned.results}
     if aside is None:
         _trim_cache(job)
+    return _result(request, desired, results, left, pruned, found)
+
+
+def _result(
+    request: Run | Preview,
+    desired: Desired,
+    results: Mapping[str, StateResult],
+    left: Mapping[str, StateResult],
+    pruned: Pruned,
+    found: Any,
+) -> RunResult:
     return RunResult(
         run_id=request.run_id,
         kind=kind_of(request),

@@ -22,11 +22,13 @@ from wire.messages import (
     Hello,
     MineEntry,
     MinionEvents,
+    PruneReport,
     RelayedFrame,
     RunEvents,
     RunResult,
     ToController,
     ToMinion,
+    UnnamedResource,
 )
 
 
@@ -70,6 +72,7 @@ def _example(kind: type[msgspec.Struct]) -> msgspec.Struct:
         "Annotated[tuple[RelayedFrame, ...], Meta(max_length=MOST_RELAYED)]": (RelayedFrame(1, "data", b"\x00"),),
         "tuple[RelayedFrame, ...]": (RelayedFrame(1, "end", b"busy"), RelayedFrame(2, "accepted")),
         "Ending": "timed out",
+        "PruneReport | None": PruneReport(mode="on", owned=3, resources=(UnnamedResource(resource="file:/a"),)),
         "Literal['minion', 'runner']": "runner",
         "Literal['ok', 'changed', 'pending', 'failed', 'error']": "failed",
         "Literal['pending', 'accepted', 'rejected']": "rejected",
