@@ -44,6 +44,7 @@ CALLED_BY_LIBRARIES = (
     *("certificate_check", "owner_validation", "server_connect_timeout", "server_timeout"),
     # Jinja, Mako and PyYAML
     *("adjust_uri", "has_template", "has_source_access", "relativeto", "visit_*", "call_binop", "intercepted_binops"),
+    *("concat", "contained"),
     *("code_generator_class", "_undefined_exception", "ignore_aliases", "descend_resolver", "ascend_resolver"),
     # runners of a tree
     "fire_event",

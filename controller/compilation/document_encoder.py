@@ -38,7 +38,11 @@ class Packer:
         if not compiled.like:
             return _ENCODER.encode(desired_of(compiled, drift=drift, modules=modules).as_document())
         known = self._class(compiled.like)
-        chunks = dict(zip(known.keys, compiled.lowstate, strict=True))
+        # Those of a class have one tag each.
+        chunks = {
+            key if chunk is shared else chunk.tag: chunk
+            for key, chunk, shared in zip(known.keys, compiled.lowstate, known.lowstate, strict=True)
+        }
         entries = [
             entry if chunk is shared else _entry(key, chunk)
             for (key, chunk), shared, entry in zip(chunks.items(), known.lowstate, known.entries, strict=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from highstate.compile import shared_compile
+from highstate.compile import blank_compile, shared_compile
 from highstate.compile.assemble import Taken, assemble
 from highstate.compile.chunks import drafts_of
 from highstate.compile.content import contents_of
@@ -317,6 +317,30 @@ class Compilation:
             recorder.absorb(hit.reads)
             found: Compiled = replace(hit.result, minion_id=self.minion.id, pillar=pillar)
             return found
+        if self.ports.dummies is None:
+            alike = blank_compile.find(key, self.memo, contexts, recorder)
+            if alike is not None:
+                return replace(alike, minion_id=self.minion.id, pillar=pillar)
+        misses = self.memo.misses
+        compiled = self._compile_shared(key, top, contexts, pillar)
+        if compiled.ok and self.ports.dummies is None and self.memo.misses - misses > blank_compile.WORTH:
+            compiling = blank_compile.Compiling(
+                lambda blank, taken: self._assembled(top, blank, next(iter(blank.values())).files, taken),
+                lambda high: lowstate_of(high, self.settings),
+            )
+            blank_compile.learn(key, self.memo, compiled, contexts, recorder, compiling)
+        return compiled
+
+    def _compile_shared(
+        self,
+        key: tuple[Hashable, ...],
+        top: TopResult,
+        contexts: Mapping[str, RenderContext],
+        pillar: Mapping[str, Value],
+    ) -> Compiled:
+        """As another minion of its class, or in full."""
+        assert self.memo is not None  # noqa: S101  (the caller looked)
+        recorder = self.recorders["states"]
         shared_key = ("class", *key[1:])
         known = shared_compile.find(shared_key, self.memo, contexts, recorder)
         if known is not None and (plan := self._plan(*known, top, contexts)) is not None:

@@ -68,7 +68,7 @@ def _file_reads(
                 found.append((tree, "saltenv", read[1], "", digest.decode()))
             case "list" | "links":
                 found.append((tree, read[0], read[1], read[2], digest.hex()))
-            case "value" | "peek" | "keys" | "has" | "id":
+            case "value" | "peek" | "keys" | "has" | "id" | "blank" | "blanks" | "asked":
                 pass
             case "plain":
                 secret.append((recorder, read))

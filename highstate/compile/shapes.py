@@ -106,7 +106,7 @@ def with_placeholders(data: Mapping[Value, Value], step: int) -> tuple[dict[Valu
             if isinstance(run, list):
                 arguments = body[state] = list(run)
                 for index, argument in enumerate(run):
-                    if _carried(argument):
+                    if carried(argument):
                         [(key, value)] = argument.items()
                         placeholder = Placeholder((step, id_), number, value)
                         placeholders.append(placeholder)
@@ -116,7 +116,7 @@ def with_placeholders(data: Mapping[Value, Value], step: int) -> tuple[dict[Valu
     return made, placeholders
 
 
-def _carried(argument: Value) -> bool:
+def carried(argument: Value) -> bool:
     """Whether an argument's value is nothing that a compile looks at."""
     if not isinstance(argument, dict) or len(argument) != 1:
         return False
@@ -159,7 +159,7 @@ def _declaration(declaration: dict[Value, Value]) -> tuple[bytes, tuple[Value, .
             continue
         arguments: list[Value] = []
         for argument in run:
-            if _carried(argument):
+            if carried(argument):
                 [(key, value)] = argument.items()
                 values.append(value)
                 arguments.append((key,))

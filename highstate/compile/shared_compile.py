@@ -45,7 +45,7 @@ class SharedCompile:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Part:
+class ChunkPart:
     """The content of a chunk, and the reads on which it stands; None where it must be made each time."""
 
     content: Content | None
@@ -66,7 +66,7 @@ class SharedPlan:
     bodies: Mapping[Value, Value]
     """Bodies of the high data with placeholders in them, by ID."""
     ids: Mapping[ValueLocation, tuple[Value, ...]]
-    parts: tuple[_Part, ...]
+    parts: tuple[ChunkPart, ...]
     reads: Mapping[Read, bytes]
     """Of all parts."""
 
@@ -213,8 +213,8 @@ def planned(
     chunks = lowered(high)
     if high.problems or tuple(high.warnings) != compiled.warnings or not taking.usable:
         return None
-    filled = tuple(replace(chunk, arguments=_filled(chunk.arguments)) for chunk in chunks)
-    whole = {id_: _with_values(body) for id_, body in highstate.items()}
+    filled = tuple(replace(chunk, arguments=filled_arguments(chunk.arguments)) for chunk in chunks)
+    whole = {id_: with_values(body) for id_, body in highstate.items()}
     if filled != compiled.lowstate or whole != compiled.highstate:
         return None
     in_chunks = {index: found for index, chunk in enumerate(chunks) if (found := _placeholders_in(chunk.arguments))}
@@ -224,7 +224,7 @@ def planned(
         if isinstance(body, dict) and next(_placeholders_of(body), None) is not None
     }
     problems = SourceProblems()
-    parts = tuple(_part(chunk, contexts, problems) for chunk in compiled.lowstate)
+    parts = tuple(part_of(chunk, contexts, problems) for chunk in compiled.lowstate)
     if problems.any:  # the files are others than when the first was compiled
         return None
     return SharedPlan(
@@ -276,7 +276,7 @@ def filled(
     highstate = dict(plan.compiled.highstate)
     for location in fresh.locations:
         for id_ in plan.ids.get(location, ()):
-            highstate[id_] = _with_values(plan.bodies[id_], fresh)
+            highstate[id_] = with_values(plan.bodies[id_], fresh)
     return replace(
         plan.compiled, lowstate=tuple(chunks), highstate=highstate, contents=contents, like=plan.compiled.lowstate
     )
@@ -321,18 +321,20 @@ class _Fresh:
         return self._values[step][id_][placeholder.number] if step in self._values else placeholder.value
 
 
-def _part(chunk: Chunk, contexts: Mapping[str, RenderContext], found: SourceProblems) -> _Part:
+def part_of(chunk: Chunk, contexts: Mapping[str, RenderContext], found: SourceProblems) -> ChunkPart:
+    """The content of a chunk with what it stands on; what is wrong with its sources is added to `found`."""
     reads = Recorder(next(iter(contexts.values())).sources)
     recording = {env: context.recording(reads, ReadFiles(reads)) for env, context in contexts.items()}
     content = content_of(chunk, recording, found)
-    return _Part(content=content, reads=None if reads.live else reads.reads)
+    return ChunkPart(content=content, reads=None if reads.live else reads.reads)
 
 
-def _filled(arguments: Mapping[str, Value]) -> dict[str, Value]:
+def filled_arguments(arguments: Mapping[str, Value]) -> dict[str, Value]:
+    """Arguments with values for their placeholders."""
     return {key: value.value if isinstance(value, Placeholder) else value for key, value in arguments.items()}
 
 
-def _with_values(body: Value, fresh: _Fresh | None = None) -> Value:
+def with_values(body: Value, fresh: _Fresh | None = None) -> Value:
     """A body of the high data with values for its placeholders."""
     if not isinstance(body, dict):
         return body

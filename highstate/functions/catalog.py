@@ -27,12 +27,18 @@ BUILT_IN: Mapping[str, Function] = {
 """All functions that need no machine, by full name."""
 
 
+CARRIES = "carries_blanks"
+"""Attribute of functions that hand on what they read, blanks included."""
+_CARRYING = frozenset(("pillar.get", "grains.get", "config.get"))
+
+
 class Catalog:
     """The functions of one render: the built-in ones and the caller's."""
 
-    def __init__(self, call: FunctionCall, extra: Mapping[str, Function]) -> None:
+    def __init__(self, call: FunctionCall, extra: Mapping[str, Function], carrying: FunctionCall | None) -> None:
         self._call = call
         self._extra = extra
+        self._carrying = carrying
 
     def find(self, name: str) -> Function | None:
         """The function with this full name, ready to be called by a template."""
@@ -40,6 +46,10 @@ class Catalog:
         if live is not None:
             return self._recorded(name, live)
         function = BUILT_IN.get(name)
+        if function is not None and self._carrying is not None and name in _CARRYING:
+            bound = _bound(function, self._carrying)
+            bound.__dict__[CARRIES] = True
+            return bound
         if function is not None:
             return _bound(function, self._call)
         return self._asked(name) if self._asks() and self.is_live(name) else None
@@ -103,8 +113,9 @@ class TemplateFunctions:
 
     __slots__ = ("_catalog",)
 
-    def __init__(self, call: FunctionCall, extra: Mapping[str, Function]) -> None:
-        self._catalog = Catalog(call, extra)
+    def __init__(self, call: FunctionCall, extra: Mapping[str, Function], carrying: FunctionCall | None = None) -> None:
+        """`carrying`: given to functions that hand on what they read, in a render with blanks."""
+        self._catalog = Catalog(call, extra, carrying)
 
     def __getitem__(self, name: str) -> Function:
         function = self._catalog.find(name)

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
+from highstate.memo.blanks import without_blanks
 from highstate.traverse import MISSING, traverse
 from highstate.types import Value
 
@@ -78,5 +79,9 @@ def packed(value: Any) -> bytes:
     """Plain data as bytes, to compare; empty for anything else."""
     try:
         return marshal.dumps(value, 2)
-    except ValueError:  # something that is no plain data: it came in by a change
+    except ValueError:  # something that is no plain data: it came in by a change, or it is a blank
+        pass
+    try:
+        return marshal.dumps(without_blanks(value), 2)
+    except ValueError:
         return b""

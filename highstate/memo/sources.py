@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
+from highstate.memo.blanks import TextPiece, answer, fillable
 from highstate.memo.handed_out import HandedOut
 from highstate.ports import NO_PORTS, CompilePorts, DecryptFailed, Fact, SecretFailed
 from highstate.targeting.match import id_matches
@@ -24,12 +25,15 @@ from matching.matcher import tree_matcher
 Read: TypeAlias = tuple[Any, ...]
 """What was read: ("value", root, path) whole; ("peek", root, path), whole unless it is a mapping;
 ("keys", root, path); ("has", root, path, key); ("id", matcher, pattern); ("file", saltenv, path);
+("blank", root, path), any text that may be filled in, or whole; ("blanks", root, path, places), whole but for such
+texts at these places in it; ("asked", pieces, question, arguments), what a text of such values answers;
 ("mode", saltenv, path); ("list", saltenv, prefix); ("links", saltenv, prefix); ("fact", function, question);
 ("saltenv", name); ("secret", path) or ("secrets", path); ("plain", ciphertext).
 Which kind a read is must never follow from its own answer."""
 
 ABSENT = object()
 _A_MAPPING = b"\0mapping"
+_A_BLANK = b"\0blank"
 _unique = itertools.count()
 
 
@@ -97,6 +101,13 @@ class ReadSources:
             case ("peek", root, path):
                 value = self.at(root, path)
                 return _A_MAPPING if isinstance(value, (dict, Mapping)) else digest_value(value)
+            case ("blank", root, path):
+                value = self.at(root, path)
+                return _A_BLANK if fillable(value) else digest_value(value)
+            case ("blanks", root, path, places):
+                return digest_value(_blanked(self.at(root, path), places))
+            case ("asked", pieces, question, arguments):
+                return self._answer(pieces, question, arguments)
             case ("keys", root, path):
                 value = self.at(root, path)
                 return digest_value(list(value)) if isinstance(value, (dict, Mapping)) else b"-"
@@ -118,6 +129,19 @@ class ReadSources:
             case _:
                 return self._look_at_port(read)
 
+    def text_of(self, pieces: tuple[TextPiece, ...]) -> str:
+        """The text that the pieces are here; ValueError where one is no text."""
+        parts = [piece if isinstance(piece, str) else deep_value(self.roots[piece[0]], piece[1]) for piece in pieces]
+        if not all(isinstance(part, str) for part in parts):
+            raise ValueError
+        return "".join(parts)
+
+    def _answer(self, pieces: tuple[TextPiece, ...], question: str, arguments: tuple[Value, ...]) -> bytes:
+        try:
+            return digest_value([answer(self.text_of(pieces), question, arguments)])
+        except Exception as error:
+            return type(error).__name__.encode()
+
     def _look_at_port(self, read: Read) -> bytes:
         match read:
             case ("fact", fun, asked):
@@ -134,6 +158,52 @@ class ReadSources:
                     return digest_value([str(failed)])
             case _:
                 raise ValueError(f"no such read: {read!r}")
+
+
+def deep_value(value: Value, path: Sequence[Value]) -> Value:
+    """The value at a path through mappings and lists, or the private mark of a missing one."""
+    for step in path:
+        if isinstance(value, (dict, Mapping)):
+            if step not in value:
+                return ABSENT
+        elif not (isinstance(value, list) and isinstance(step, int) and step < len(value)):
+            return ABSENT
+        value = value[step]
+    return value
+
+
+def with_places(
+    value: Value, places: Sequence[tuple[Any, ...]], put: Callable[[tuple[Any, ...], Value], Value]
+) -> Value:
+    """A copy of the value with something else at these places, as far as they are in it; the rest is shared."""
+    made: Value = value
+    copied: set[tuple[Any, ...]] = set()
+    for place in places:
+        if deep_value(value, place) is ABSENT:
+            continue
+        if not place:
+            return put((), value)
+        if () not in copied:
+            made = copy.copy(made) if isinstance(made, list) else dict(made)
+            copied.add(())
+        holder = made
+        for at in range(1, len(place)):
+            inner = holder[place[at - 1]]
+            if place[:at] not in copied:
+                inner = copy.copy(inner) if isinstance(inner, list) else dict(inner)
+                holder[place[at - 1]] = inner
+                copied.add(place[:at])
+            holder = inner
+        holder[place[-1]] = put(place, holder[place[-1]])
+    return made
+
+
+_BLANK = ("\0blank",)
+"""No text, so that no value is equal to it."""
+
+
+def _blanked(value: Value, places: Sequence[tuple[Any, ...]]) -> Value:
+    return with_places(value, places, lambda _, inner: _BLANK if fillable(inner) else inner)
 
 
 def _digest_or_failure(secret: Callable[[], Value]) -> bytes:

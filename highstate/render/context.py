@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
+from highstate.memo.blank_recorder import BlankInputs
 from highstate.memo.memo import Memo
 from highstate.memo.sources import ReadSources
 from highstate.memo.tracked import Recorder
@@ -38,11 +39,16 @@ class RenderContext:
     """Further functions for `salt[...]`. What calls one holds for that moment alone: it is never memoised."""
     ports: CompilePorts = NO_PORTS
     """Facts, secrets, decryption: what a render may ask of the world."""
+    blanks: BlankInputs | None = None
+    """Where given: the inputs with blanks in them, which are read in place of the minion's own."""
     reads: Recorder | None = None
     """Where given: all that is read is recorded here too (a pillar is made of many renders)."""
     sources: ReadSources = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
+        if self.blanks is not None:
+            object.__setattr__(self, "sources", self.blanks.sources)
+            return
         opts = {
             "saltenv": None,
             "pillarenv": None,
@@ -72,6 +78,10 @@ class RenderContext:
         made = replace(self, reads=reads, files=files or self.files)
         object.__setattr__(made, "sources", self.sources)
         return made
+
+    def new_recorder(self) -> Recorder:
+        """What records one render."""
+        return Recorder(self.sources) if self.blanks is None else self.blanks.recorder()
 
     def of_saltenv(self, saltenv: str) -> RenderContext:
         """The same for another environment."""

@@ -23,8 +23,10 @@ from cachetools import LRUCache
 from jinja2.runtime import new_context
 from jinja2.utils import missing
 
+from highstate.memo.blank_recorder import BlankRecorder
 from highstate.memo.sources import digest_value
 from highstate.memo.tracked import Recorder
+from highstate.render.blank_sandbox import BlankEnvironment
 from highstate.render.filters.text import FILTERS, GLOBALS, TESTS
 from highstate.render.sandbox import Environment, EnvironmentOptions
 from highstate.render.serial import Printable
@@ -42,6 +44,7 @@ _OPTION_NAMES = """
 """
 _OPTIONS = frozenset(_OPTION_NAMES.split())
 _LENIENT = "lenient"
+_WITH_BLANKS = ("with blanks", True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +115,8 @@ def environment(options: EnvironmentOptions) -> Environment:
 
 def _make(options: EnvironmentOptions) -> Environment:
     given = dict(options)
-    made = Environment(
+    kind = BlankEnvironment if given.pop(_WITH_BLANKS[0], False) else Environment
+    made = kind(
         extensions=["jinja2.ext.do", "jinja2.ext.loopcontrols", SerializerTags],
         undefined=jinja2.Undefined if given.pop(_LENIENT, False) else Missing,
         finalize=Printable.of,
@@ -126,6 +130,17 @@ def _make(options: EnvironmentOptions) -> Environment:
     made.globals.pop("lipsum", None)  # it writes random text
     made.options = options
     return made
+
+
+def prepared(
+    options: EnvironmentOptions, recorder: Recorder, saltenv: str, variables: Mapping[str, Value]
+) -> Environment:
+    """The environment of one render."""
+    if not isinstance(recorder, BlankRecorder):
+        return environment(options).fork(TreeLoader(recorder, saltenv), variables)
+    fork = environment((*options, _WITH_BLANKS)).fork(TreeLoader(recorder, saltenv), variables)
+    assert isinstance(fork, BlankEnvironment)  # noqa: S101  (by its options)
+    return fork.of(recorder)
 
 
 def words(kind: str) -> Iterable[str]:

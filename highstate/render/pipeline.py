@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from highstate.aggregation import Joinable, unmarked
+from highstate.memo.blank_recorder import BlankRecorder
 from highstate.memo.sources import digest_value
 from highstate.memo.tracked import Recorder
 from highstate.render import jinja
@@ -102,7 +103,7 @@ def _memoised(
     """A result of the memo, or a fresh one. Failures are kept too: ten thousand minions may share one."""
     handed_out = context.sources.handed_out
     saltenv, memo = context.saltenv, None if handed_out.changed else context.memo
-    recorder = Recorder(context.sources)
+    recorder = context.new_recorder()
     oid = recorder.oid(path, saltenv)
     if oid is None:
         raise _missing(path, context)
@@ -115,6 +116,8 @@ def _memoised(
         done: _Done = hit.result
     else:
         done = _fresh(path, context, recorder, oid, role, render)
+        if isinstance(recorder, BlankRecorder):
+            recorder.end()
         if role[0] == "sls":
             handed_out.leave(recorder.changed())
         if handed_out.settle():

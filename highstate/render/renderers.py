@@ -13,6 +13,8 @@ import yaml
 
 from highstate.functions.call import FunctionCall
 from highstate.functions.catalog import TemplateFunctions
+from highstate.memo.blank_recorder import BlankRecorder
+from highstate.memo.blanks import BlankRefused
 from highstate.memo.sources import digest_value
 from highstate.memo.tracked import Recorder, plain
 from highstate.ports import DecryptFailed, SourceFailed
@@ -25,6 +27,7 @@ from highstate.render.problems import excerpt
 from highstate.render.python_sls import PythonFailed, run_python
 from highstate.render.source_map import TemplateText
 from highstate.render.steps import RENDERERS, PipelineStep, steps_named, without_shebang
+from highstate.render.yaml.blank_scalars import scalars_with_blanks
 from highstate.render.yaml.blocks import Blocks
 from highstate.render.yaml.loader import load_shared, load_yaml
 from highstate.render.yaml.yamlex import load_yamlex
@@ -49,6 +52,8 @@ def steps_for(job: RenderJob, wanted: str) -> tuple[PipelineStep, ...]:
 def run_steps(job: RenderJob, steps: tuple[PipelineStep, ...], variables: Variables, given: Flow | None = None) -> Flow:
     """The template, or what is given, through a pipeline."""
     flow = given or Flow(text=plain_text(job.source))
+    if isinstance(job.recorder, BlankRecorder) and [step.name for step in steps] != ["jinja", "yaml"]:
+        raise BlankRefused
     for step in steps:
         if flow.loaded and step.name in _TAKE_TEXT:
             before = steps[steps.index(step) - 1].name
@@ -80,7 +85,7 @@ def run_jinja(job: RenderJob, text: str, variables: Variables) -> TemplateText:
     if as_it_is is not None:
         return as_it_is
     everything = {**data_variables(job), **variables}
-    fork = jinja.environment(options).fork(jinja.TreeLoader(recorder, context.saltenv), everything)
+    fork = jinja.prepared(options, recorder, context.saltenv, everything)
     try:
         # A text that another step made has no blob that its code could be kept under.
         keep = text is job.source
@@ -104,11 +109,16 @@ def data_variables(job: RenderJob) -> dict[str, Any]:
     context, recorder = job.context, job.recorder
 
     def render(text: str, pipeline: str, variables: Variables) -> Value:
+        if isinstance(recorder, BlankRecorder):
+            raise BlankRefused
         return render_string(text, pipeline, variables, context, recorder)
 
     call = FunctionCall(recorder=recorder, saltenv=context.saltenv, render=render)
+    functions = TemplateFunctions(call, context.functions)
+    if isinstance(recorder, BlankRecorder):
+        functions = TemplateFunctions(replace(call, recorder=recorder.plain_values), context.functions, call)
     return {
-        "salt": TemplateFunctions(call, context.functions),
+        "salt": functions,
         "grains": recorder.tracked("grains"),
         "pillar": recorder.tracked("pillar"),
         "opts": recorder.tracked("opts"),
@@ -219,6 +229,8 @@ def _loaded_yaml(job: RenderJob, flow: Flow, load: Callable[[str], tuple[Value, 
         data, blocks = load(text)
     except yaml.YAMLError as error:
         raise diagnostics.yaml_failed(error, job.path, job.context.saltenv, text, flow.lines) from error
+    if isinstance(job.recorder, BlankRecorder):
+        job.recorder.blanks.scalars |= scalars_with_blanks(text, data)
     return Flow(text=flow.text, data=data, loaded=True, blocks=blocks)
 
 

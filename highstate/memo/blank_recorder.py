@@ -1,0 +1,179 @@
+"""A render with blanks: what templates are given in place of a minion's own values, and what they read of it.
+
+`BlankRecorder` is the `Recorder` of such a render. What it records holds for every minion whose values may be filled
+in. Which values are worth a blank is learned from two minions of which a template read different texts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from highstate.memo.blanks import (
+    MOST_BLANKS,
+    Blank,
+    BlankRefused,
+    Leaf,
+    TextPiece,
+    answer,
+    fillable,
+    has_blanks,
+    pieces_of,
+    token,
+)
+from highstate.memo.handed_out import HandedOut
+from highstate.memo.sources import Read, ReadSources, deep_value, digest_value, with_places
+from highstate.memo.tracked import Recorder
+from highstate.types import Value
+
+_LONGEST = 500_000
+"""Characters of a text with blanks: far from what any limit of templates allows, so that no value makes it too long."""
+_ROOTS = ("grains", "pillar")
+
+
+class BlankInputs:
+    """One minion's inputs with blanks in them, for one compile."""
+
+    def __init__(self, real: ReadSources, leaves: Sequence[Leaf]) -> None:
+        self.real = real
+        """The minion's own."""
+        self.leaves = tuple(leaves[:MOST_BLANKS])
+        """What is blank; the number of a blank is its place here."""
+        self.scalars: set[str] = set()
+        """Texts with blanks in them that YAML has read."""
+        self.sources = replace(real, roots=self._roots(), handed_out=HandedOut(), _digests={})
+        """The inputs with blanks."""
+        self.exact = frozenset(self.leaves)
+        self.below: dict[Leaf, tuple[tuple[Any, ...], ...]] = {}
+        """Root and path -> the places of blanks below it."""
+        for root, path in self.leaves:
+            for at in range(len(path)):
+                self.below[root, path[:at]] = (*self.below.get((root, path[:at]), ()), path[at:])
+        self._asks: Recorder | None = None
+
+    def recorder(self) -> BlankRecorder:
+        """What records one render; questions of blanks are recorded there from now on."""
+        self._asks = made = BlankRecorder(self)
+        return made
+
+    def text(self, text: str) -> str:
+        """A text that was made of others: a blank where one is in it."""
+        if type(text) is Blank or not has_blanks(text):
+            return text
+        if len(text) > _LONGEST:
+            raise BlankRefused
+        return Blank(str.__str__(text), pieces_of(text, self.leaves), self._ask)
+
+    def _ask(self, pieces: tuple[TextPiece, ...], question: str, arguments: tuple[Any, ...]) -> Any:
+        """What the text of this minion answers, recorded."""
+        assert self._asks is not None  # noqa: S101  (nothing but a render has blanks)
+        self._asks.record(("asked", pieces, question, arguments))
+        return answer(self.real.text_of(pieces), question, arguments)
+
+    def _roots(self) -> Mapping[str, Mapping[str, Value]]:
+        roots = dict(self.real.roots)
+        for root in _ROOTS:
+            numbers = {path: number for number, (of, path) in enumerate(self.leaves) if of == root}
+
+            def put(path: tuple[Any, ...], value: Value, root: str = root, numbers: Any = numbers) -> Value:
+                return Blank(token(numbers[path]), ((root, path),), self._ask) if fillable(value) else value
+
+            roots[root] = with_places(roots[root], list(numbers), put)
+        return roots
+
+
+class BlankRecorder(Recorder):
+    """Notes what a render with blanks reads: of a blank that is only printed, that it is one."""
+
+    def __init__(self, blanks: BlankInputs) -> None:
+        super().__init__(blanks.sources)
+        self.blanks = blanks
+        self.plain_values = Recorder(replace(blanks.real, handed_out=HandedOut()))
+        """For functions that may look into what they read: the minion's own values, in the same record."""
+        self.plain_values.reads, self.plain_values.live = self.reads, self.live
+
+    def record(self, read: Read) -> bytes:
+        """Note a read; returns its digest."""
+        read = self._translated(read)
+        found = self.reads.get(read)
+        if found is None:
+            found = self.reads[read] = self.blanks.real.digest(read)
+        return found
+
+    def _translated(self, read: Read) -> Read:
+        kind = read[0]
+        if kind not in ("peek", "value"):
+            return read
+        leaf = read[1], read[2]
+        if leaf in self.blanks.exact:
+            return ("blank", *leaf)
+        places = self.blanks.below.get(leaf, ())
+        if places and (kind == "value" or any(isinstance(place[0], int) for place in places)):
+            return ("blanks", *leaf, places)
+        return read
+
+    def end(self) -> None:
+        """BlankRefused where the template has changed what others see after it."""
+        handed_out = self.plain_values.sources.handed_out
+        if handed_out.settle() or self.sources.handed_out.settle() or self.changed() or self.plain_values.changed():
+            raise BlankRefused
+
+
+_DEEPEST = 50
+
+
+@dataclass(slots=True, eq=False)
+class BlankHistory:
+    """What was learned from the minions of one kind: which values of theirs are worth a blank."""
+
+    roots: Mapping[str, Mapping[str, Value]]
+    """Of the first of them."""
+    leaves: dict[Leaf, None] = field(default_factory=dict)
+    digest: bytes = b""
+    """Names the leaves."""
+    refused: set[Leaf] = field(default_factory=set)
+    """Those that a template looks into."""
+    tried: int = 0
+    """Times that a compile with blanks was begun."""
+    used: int = 0
+    """Minions that such a compile has served."""
+
+    def refuse(self, leaves: frozenset[Leaf]) -> None:
+        """No blanks for these any more; none given: for all."""
+        for leaf in leaves or tuple(self.leaves):
+            self.leaves.pop(leaf, None)
+            self.refused.add(leaf)
+        self.digest = digest_value(list(self.leaves))
+
+    def learn(self, sources: ReadSources, reads: Mapping[Read, bytes]) -> None:
+        """Add the texts that another minion has in other words, among what was read of it."""
+        for read in reads:
+            if read[0] in ("peek", "value") and read[1] in _ROOTS:
+                root, path = read[1], read[2]
+                here = deep_value(sources.roots[root], path)
+                if read[0] == "peek" and isinstance(here, Mapping):
+                    continue
+                for place in differences(deep_value(self.roots[root], path), here):
+                    leaf = root, (*path, *place)
+                    if leaf not in self.refused and len(self.leaves) < MOST_BLANKS:
+                        self.leaves[leaf] = None
+        self.digest = digest_value(list(self.leaves))
+
+
+def differences(one: Value, other: Value, depth: int = 0) -> Iterator[tuple[Any, ...]]:
+    """Places of the texts in two values that could be filled in and are not the same in both."""
+    if one is other or depth > _DEEPEST:
+        return
+    if fillable(one) and fillable(other):
+        if one != other:
+            yield ()
+    elif isinstance(one, dict) and isinstance(other, dict):
+        for key, inner in one.items():
+            if key in other:
+                for place in differences(inner, other[key], depth + 1):
+                    yield (key, *place)
+    elif isinstance(one, list) and isinstance(other, list) and len(one) == len(other):
+        for at, (inner, another) in enumerate(zip(one, other, strict=True)):
+            for place in differences(inner, another, depth + 1):
+                yield (at, *place)
