@@ -144,7 +144,7 @@ class ResyncRequired(_Message, tag="need-whole", frozen=True, kw_only=True):
 
 
 class RunStarted(_Message, tag="run-started", frozen=True, kw_only=True):
-    """A run has begun on the minion."""
+    """A run has begun on the minion. Not said of a function that is over within half a second."""
 
     run_id: Name
 

@@ -78,6 +78,10 @@ def error_view(error: Exception) -> ErrorView:
             return ErrorView(error="internal", message=f"{type(error).__name__}: {error}", hint="see the log")
 
 
+_MOST_WAITING = 256 * 1024
+"""Bytes of lines that wait for an asker who reads slowly."""
+
+
 async def stream(request: Request[Any, Any, Any], items: AsyncIterator[Any]) -> Stream:
     """Items as JSON lines. What fails before the first one is raised, so that it gets a status of its own.
 
@@ -127,14 +131,58 @@ async def _pieces(pieces: AsyncIterator[Sequence[Any]]) -> AsyncIterator[bytes]:
 
 
 async def _lines(first: Any, items: AsyncIterator[Any]) -> AsyncIterator[bytes]:
+    """Lines, those together that come together: a thousand returns are a few writes to the connection."""
+    waiting = _WaitingLines()
+    waiting.put(first)
+    source = asyncio.ensure_future(waiting.fill(items))
     try:
-        yield encode(first) + b"\n"
-        async for item in items:
-            yield encode(item) + b"\n"
-    except Exception as error:
-        yield encode(error_view(error)) + b"\n"
+        while lines := await waiting.take():
+            yield lines
     finally:
+        source.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await source
         await close(items)
+
+
+class _WaitingLines:
+    """Lines that are not written yet; about `_MOST_WAITING` bytes."""
+
+    def __init__(self) -> None:
+        self._lines: list[bytes] = []
+        self._size = 0
+        self._ended = False
+        self._news = asyncio.Event()
+        self._room = asyncio.Event()
+
+    def put(self, item: Any) -> None:
+        """Add one."""
+        self._lines.append(encode(item) + b"\n")
+        self._size += len(self._lines[-1])
+        self._news.set()
+
+    async def fill(self, items: AsyncIterator[Any]) -> None:
+        """Add all, waiting while there is no room; an error is the last line."""
+        try:
+            async for item in items:
+                self.put(item)
+                while self._size > _MOST_WAITING:
+                    self._room.clear()
+                    await self._room.wait()
+        except Exception as error:
+            self.put(error_view(error))
+        finally:
+            self._ended = True
+            self._news.set()
+
+    async def take(self) -> bytes:
+        """All that wait, once there are any; nothing at the end."""
+        while not self._lines and not self._ended:
+            self._news.clear()
+            await self._news.wait()
+        lines, self._lines, self._size = b"".join(self._lines), [], 0
+        self._room.set()
+        return lines
 
 
 async def close(items: AsyncIterator[Any]) -> None:

@@ -140,16 +140,17 @@ class Jobs:
                 there = shown_here or self.sessions.session(minion) is not None
                 asked[minion] = run.run_id, self._wait_for(run) if there else None
                 (runs if there else away).append(run)
-            self.store.call_runs.create([*runs, *map(_unreached, away)])
+            made = self.store.call_runs.create([*runs, *map(_unreached, away)])
+        self.store.call_runs.remember(made)
         refused = self._refused(runs, question, user)
         for run in runs:
             self.reconciler.follow_run(run.run_id, cause)
             if why := refused.get(run.run_id):
                 self.state_calls.refuse(run, why)
-            elif compiled is None:
-                self._send(run, self._message(run, question))
         runs = [run for run in runs if run.run_id not in refused]
-        if compiled is not None:
+        if compiled is None:
+            self._send(runs, question)
+        else:
             self.state_calls.begin(runs, compiled, question)
         return asked
 
@@ -171,13 +172,20 @@ class Jobs:
         if self.sessions.session(run.minion) is None:
             return "", None
         future = self._record(run)
-        self._send(run, message)
+        self._send_one(run, message)
         return run.run_id, future
 
-    def _send(self, run: RunRecord, message: ToMinion) -> None:
+    def _send_one(self, run: RunRecord, message: ToMinion) -> None:
         if (session := self.sessions.session(run.minion)) is not None:
             self.metrics.sent(type(message).__name__)
             self.server.send(session.key, message)
+
+    def _send(self, runs: Sequence[RunRecord], question: CallQuestion) -> None:
+        """Send the calls of one job, of which nothing has to be compiled."""
+        sessions = [(self.sessions.session(run.minion), run) for run in runs]
+        messages = [(one.key, self._message(run, question)) for one, run in sessions if one is not None]
+        self.metrics.sent(Call.__name__, len(messages))
+        self.server.send_all(messages)
 
     def _record(self, run: RunRecord) -> asyncio.Future[RunResult]:
         """Record a run; what its result will be."""

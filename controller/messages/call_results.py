@@ -15,7 +15,8 @@ from controller.messages.run_results import RunResults
 from controller.observe.run_text import run_summary
 from controller.sessions.sessions import Session
 from controller.store import RunRecord
-from controller.store.jobs.call_runs import KnownCall, StoredCallEnd, packed_result
+from controller.store.jobs.call_runs import StoredCallEnd, packed_result
+from controller.store.jobs.open_calls import KnownCall
 from wire.messages import ResultAck, RunResult, RunStarted
 from wire.server.types import Delivery, Incoming
 
@@ -68,9 +69,12 @@ class CallResults:
             self._look(each, known, seen, again, left)
         self._write(seen)
         for one in seen.values():
-            self._publish(one)
-        for key, run_id in again:
-            self.replies.send(key, ResultAck(run_id=run_id))
+            if one.started is not None:
+                self.results.tell_start(one.known.run)
+        ended = [(one.session, one.known.run, one.result) for one in seen.values() if one.result is not None]
+        self.results.tell_calls(ended)
+        acks = [*((session.key, run.run_id) for session, run, _ in ended), *again]
+        self.replies.send_all([(key, ResultAck(run_id=run_id)) for key, run_id in acks])
         return left
 
     def _look(
@@ -102,16 +106,9 @@ class CallResults:
 
     def _write(self, seen: Mapping[str, _Seen]) -> None:
         self.context.store.call_runs.write(
-            [(one.known.seq, one.started) for one in seen.values() if one.started is not None and one.end is None],
+            [(one.known, one.started) for one in seen.values() if one.started is not None and one.end is None],
             [one.end for one in seen.values() if one.end is not None],
         )
-
-    def _publish(self, one: _Seen) -> None:
-        if one.started is not None:
-            self.results.tell_start(one.known.run)
-        if one.result is not None:
-            self.results.tell_call(one.session, one.known.run, one.result)
-            self.replies.send(one.session.key, ResultAck(run_id=one.known.run.run_id))
 
 
 def _is_plain(run: RunRecord, minion: str) -> bool:
@@ -122,7 +119,7 @@ def _is_plain(run: RunRecord, minion: str) -> bool:
 def _end_of(known: KnownCall, result: RunResult, started: float | None, now: float) -> StoredCallEnd:
     began = result.started or started or known.run.started
     return StoredCallEnd(
-        seq=known.seq,
+        call=known,
         outcome=result.outcome,
         started=began,
         finished=now,

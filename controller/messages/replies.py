@@ -5,6 +5,7 @@ Used by the handlers of messages. A reply that tells of something stored waits u
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -26,6 +27,12 @@ class Replies:
         """Send this once the batch is committed."""
         self.context.metrics.sent(type(message).__name__)
         self.context.after_commit.add(partial(self.server.send, key, message))
+
+    def send_all(self, messages: Sequence[tuple[str, ToMinion]]) -> None:
+        """Send these, of one kind, to the keys beside them once the batch is committed."""
+        if messages:
+            self.context.metrics.sent(type(messages[0][1]).__name__, len(messages))
+            self.context.after_commit.add(partial(self.server.send_all, messages))
 
     def send_now(self, key: str, message: ToMinion) -> None:
         """Send what tells of nothing stored. May be called from a thread."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -190,7 +190,7 @@ class RunResults:
                 else:
                     self.reconciler.ended(run, result.outcome, cause=event)
         if first:
-            self._tell_waiter(run, result)
+            self._tell_waiters([(run, result)])
 
     def _keep_report(self, run: RunRecord, result: RunResult) -> None:
         """What no state names any more, after a run that looked at the whole inventory."""
@@ -199,18 +199,22 @@ class RunResults:
             return
         self.context.store.prune_reports.put(run.minion, report if report and (report.owned or report.full) else None)
 
-    def tell_call(self, session: Session, run: RunRecord, result: RunResult) -> None:
-        """Tell how a call ended, once its result is written: what `ended` does for a result that it stores itself."""
-        session.progress.pop(run.run_id, None)
-        self._publish_result(run, result, 0, 0)
-        self.reconciler.forget_run(run.run_id)
-        self._tell_waiter(run, result)
+    def tell_calls(self, ended: Sequence[tuple[Session, RunRecord, RunResult]]) -> None:
+        """Tell how calls ended, once that is written: what `ended` does for a result that it stores itself."""
+        for session, run, result in ended:
+            session.progress.pop(run.run_id, None)
+            self._publish_result(run, result, 0, 0)
+            self.reconciler.forget_run(run.run_id)
+        self._tell_waiters([(run, result) for _, run, result in ended])
 
-    def _tell_waiter(self, run: RunRecord, result: RunResult) -> None:
-        waiter = self.waiters.pop(run.run_id, None)
-        if waiter is not None:
-            self.context.after_commit.add(partial(_give, waiter, result))
-        self.context.metrics.run_ended(run.kind, result.outcome, result.seconds)
+    def _tell_waiters(self, ended: Sequence[tuple[RunRecord, RunResult]]) -> None:
+        given = [
+            (waiter, result) for run, result in ended if (waiter := self.waiters.pop(run.run_id, None)) is not None
+        ]
+        if given:
+            self.context.after_commit.add(partial(_give, given))
+        for run, result in ended:
+            self.context.metrics.run_ended(run.kind, result.outcome, result.seconds)
 
     def _classes(self, run: RunRecord, result: RunResult) -> dict[str, int]:
         """What a run of the whole machine has found, by class; what it says of its states is kept with their past."""
@@ -292,9 +296,10 @@ def _schedule_data(run: RunRecord, result: RunResult) -> dict[str, Any]:
     return {"schedule": result.schedule, **({"metadata": result.metadata} if small else {})}
 
 
-def _give(waiter: asyncio.Future[RunResult], result: RunResult) -> None:
-    if not waiter.done():
-        waiter.set_result(result)
+def _give(given: Sequence[tuple[asyncio.Future[RunResult], RunResult]]) -> None:
+    for waiter, result in given:
+        if not waiter.done():
+            waiter.set_result(result)
 
 
 def is_own_run(run_id: str, kind: str = "") -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import shlex
 from collections.abc import Mapping
 from typing import Any
@@ -28,6 +29,12 @@ def arguments_of(run: RunRecord) -> list[Any]:
 
 def typed(text: str) -> list[Any]:
     """Arguments from the words that one would type, as `arguments_of` has them."""
+    return list(_typed(text)) if text else []
+
+
+@functools.lru_cache(maxsize=64)
+def _typed(text: str) -> list[Any]:
+    """As `typed`; the minions of a job have the same arguments."""
     try:
         args, kwargs = parse(shlex.split(text))
     except (BadArgument, ValueError):

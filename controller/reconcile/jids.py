@@ -16,9 +16,15 @@ class Jids:
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
         self._last = 0
+        self._second = -1
+        self._text = ""
+        """That second as text: most ids of a job are of one."""
 
     def next(self) -> str:
         """`20261121120000123456`: UTC."""
         self._last = max(self._last + 1, int(self._clock() * 1_000_000))
         seconds, micros = divmod(self._last, 1_000_000)
-        return f"{datetime.datetime.fromtimestamp(seconds, datetime.UTC):%Y%m%d%H%M%S}{micros:06d}"
+        if seconds != self._second:
+            self._second = seconds
+            self._text = f"{datetime.datetime.fromtimestamp(seconds, datetime.UTC):%Y%m%d%H%M%S}"
+        return f"{self._text}{micros:06d}"

@@ -11,6 +11,7 @@ import msgspec
 from sqlalchemy import Connection, bindparam, delete, func, insert, or_, select, update
 
 from controller.store.database import Database
+from controller.store.jobs.open_calls import OpenCalls
 from controller.store.records import RunRecord
 from controller.store.schema import minions, results, runs
 
@@ -41,6 +42,8 @@ class Runs:
     """The tables of runs and of their results."""
 
     database: Database
+    open_calls: OpenCalls
+    """Is told of runs that change here."""
 
     def create(self, run: RunRecord) -> bool:
         """Keep a new run; False when its id is known, and nothing is changed."""
@@ -52,11 +55,13 @@ class Runs:
 
     def start(self, run_id: str, now: float) -> bool:
         """The minion has begun it; False, and nothing happens, when it is no longer waiting."""
+        self.open_calls.forget(run_id)
         with self.database.write() as connection:
             return connection.execute(_START, {"of": run_id, "now": now}).rowcount > 0
 
     def compiled(self, run_id: str, digest: str) -> None:
         """The document of a call was compiled, and is sent."""
+        self.open_calls.forget(run_id)
         with self.database.write() as connection:
             connection.execute(update(runs).where(runs.c.run_id == run_id).values(digest=digest))
 
@@ -97,6 +102,7 @@ class Runs:
         values |= {} if started is None else {"started": started}
         values |= {} if keys is None else {"keys": msgspec.msgpack.encode(tuple(keys))}
         values |= {"classes": msgspec.json.encode(classes).decode()} if classes else {}
+        self.open_calls.forget(run_id)
         with self.database.write() as connection:
             return _finish(connection, run_id, result, values)
 

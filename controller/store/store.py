@@ -22,6 +22,7 @@ from controller.store.events import Events
 from controller.store.facts import FactsTable
 from controller.store.holds import Holds
 from controller.store.jobs.call_runs import CallRuns
+from controller.store.jobs.open_calls import OpenCalls
 from controller.store.jobs.table import JobTable
 from controller.store.keys import Keys
 from controller.store.mines import Mines
@@ -61,11 +62,12 @@ class Store:
         self.facts = FactsTable(database)
         self.mines = Mines(database)
         self.secrets = SecretsTable(database)
-        self.runs = Runs(database)
+        open_calls = OpenCalls()
+        self.runs = Runs(database, open_calls)
         self.jobs = JobTable(database)
         self.drift = DriftPasts(database)
         self.prune_reports = PruneReports(database)
-        self.call_runs = CallRuns(database)
+        self.call_runs = CallRuns(database, open_calls)
         self.run_events = RunEventCounts(database)
         self.events = Events(database)
         self.reports = Reports(database)

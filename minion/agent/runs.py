@@ -58,6 +58,9 @@ PARALLEL_CALLS = 8
 AFTER_LIMIT = 15.0
 """Seconds that a call whose limit has passed has to end by itself, beside `stop_grace` where it runs states."""
 
+STARTED_AFTER = 0.5
+"""Seconds after which the controller is told that a call has begun: of one that is over by then, its result is all."""
+
 PACKAGES_AGAIN = 1.0
 """Seconds between two looks whether a package manager has ended."""
 
@@ -81,6 +84,8 @@ class RunJob:
     """Which of several asked for it; empty: the minion itself, or the only one."""
     child: Child | None = None
     deadline: float = float("inf")
+    told_at: float = float("inf")
+    """When the controller is told that it has begun."""
     workers: int = 0
     timed_out: bool = False
     progress: ProgressReporter | None = None
@@ -314,8 +319,10 @@ class RunJobs:
             self._forget_unreported(ack.run_id)
 
     def expire(self, now: float) -> None:
-        """End the workers of calls whose limit has passed, and report the progress of runs."""
+        """End the workers of calls whose limit has passed, and report how far runs are."""
         for job in list(self._jobs.values()):
+            if now >= job.told_at:
+                self._tell_started(job)
             if job.progress is not None and (message := job.progress.due_message(job.request.run_id, now)) is not None:
                 self._ports.send(message, job.controller)
             if job.child is not None and now >= job.deadline:
@@ -346,7 +353,7 @@ class RunJobs:
     def next_deadline(self) -> float:
         """When `expire` has something to do."""
         due = (job.progress.due for job in self._jobs.values() if job.progress is not None)
-        return min((*(job.deadline for job in self._jobs.values()), *due), default=float("inf"))
+        return min((*(min(job.deadline, job.told_at) for job in self._jobs.values()), *due), default=float("inf"))
 
     def _folder_for(self, request: Request, controller: str) -> RunFolder | None:
         """A folder with all that the run needs; None when its document is not the one in force."""
@@ -382,14 +389,22 @@ class RunJobs:
             job.deadline = now + job.request.timeout
         if _applies(job.request):
             self._desired.applies(APPLIES_NOW, job.controller)
-        if job.workers == 1:
-            self._ports.send(RunStarted(run_id=job.request.run_id), job.controller)
+        if job.workers > 1:
+            return
+        if job.resumes:
+            self._tell_started(job)
+        else:
+            job.told_at = now + STARTED_AFTER
+
+    def _tell_started(self, job: RunJob) -> None:
+        job.told_at = float("inf")
+        self._ports.send(RunStarted(run_id=job.request.run_id), job.controller)
 
     def _end(self, job: RunJob, child: Child) -> None:
         code = child.reap()
         self._ports.ended(child)
         job.child = job.progress = None
-        job.deadline = float("inf")
+        job.deadline = job.told_at = float("inf")
         if not job.folder.finished() and job.resumes and not job.timed_out and job.workers < MOST_WORKERS:
             log.warning("event=worker_ended run_id=%s ended_by=%s resumed=true", job.request.run_id, _ending(code))
             return

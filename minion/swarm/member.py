@@ -157,7 +157,8 @@ class SwarmMember:
         """Take what came by the connection."""
         match event:
             case Call():
-                self._begin(event.run_id, lambda: self._call(event), now, _sleep_of(event))
+                delay, states = _sleep_of(event), bool(event.digest)
+                self._begin(event.run_id, lambda: self._call(event), now, delay=delay, states=states)
             case ResultAck(run_id=run_id) | ResultRefused(run_id=run_id):
                 self._results.pop(run_id, None)
             case Heartbeat():
@@ -234,15 +235,18 @@ class SwarmMember:
         self._counts["calls"] += 1
         return call_result(call, self.id, self._grains() if call.fun.startswith("grains.") else {}, fails=self._fails())
 
-    def _begin(self, run_id: str, make: Callable[[], RunResult], now: float, delay: float = 0.0) -> None:
-        """Begin a run, unless it goes on or has a result."""
+    def _begin(
+        self, run_id: str, make: Callable[[], RunResult], now: float, *, delay: float = 0.0, states: bool = False
+    ) -> None:
+        """Begin a run, unless it goes on or has a result. Of a function that takes no time only the result is said."""
         if run_id in self._results:
             self._say(run_id, self._results[run_id][1], now)
             return
         if any(each == run_id for _, each, _ in self._waiting):
             return
-        self._send(RunStarted(run_id=run_id))
         delay += self._behaviour.delay
+        if delay > 0 or states:
+            self._send(RunStarted(run_id=run_id))
         if delay > 0:
             heapq.heappush(self._waiting, (now + delay, run_id, make))
         else:
@@ -260,7 +264,7 @@ class SwarmMember:
                 self._say(run.run_id, _refused_preview(run, str(error)), now)
                 return
         document = self._documents.get(run.digest)
-        self._begin(run.run_id, lambda: self._result_of(run, document), now)
+        self._begin(run.run_id, lambda: self._result_of(run, document), now, states=True)
         if isinstance(run, Preview):
             self._documents.leave(run.digest)
 

@@ -15,7 +15,7 @@ import os
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import zmq
@@ -122,11 +122,12 @@ class Server:
 
         MalformedMessage when the message is larger than a minion reads.
         """
-        frame = encode(message)
-        if len(frame) > MAX_TO_MINION:
-            raise MalformedMessage(f"a message of {len(frame)} bytes, and {MAX_TO_MINION} is the most that is read")
-        to_anyone = isinstance(message, KeyState | Refused)
-        self._submit(Send(key=key, frame=frame, kind=kind_of(message), to_anyone=to_anyone))
+        self._submit(_sending_of(key, message))
+
+    def send_all(self, messages: Sequence[tuple[str, ToMinion]]) -> None:
+        """Sends to the peers with these keys, as `send` does; none is sent when one of them is too large."""
+        self._commands.extend([_sending_of(key, message) for key, message in messages])
+        self._wake()
 
     def publish(self, heartbeat: Heartbeat) -> None:
         """Sends to every accepted key that is subscribed; a subscriber that is too slow misses it."""
@@ -234,3 +235,10 @@ class Server:
         self._sending.flush_relays()
         if batch := self._batch.take():
             self._deliver(batch)
+
+
+def _sending_of(key: str, message: ToMinion) -> Send:
+    frame = encode(message)
+    if len(frame) > MAX_TO_MINION:
+        raise MalformedMessage(f"a message of {len(frame)} bytes, and {MAX_TO_MINION} is the most that is read")
+    return Send(key=key, frame=frame, kind=kind_of(message), to_anyone=isinstance(message, KeyState | Refused))

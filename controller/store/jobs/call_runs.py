@@ -15,6 +15,8 @@ import msgspec
 from sqlalchemy import bindparam, insert, select, update
 
 from controller.store.database import Database
+from controller.store.errors import StoreUnavailable
+from controller.store.jobs.open_calls import KnownCall, OpenCalls
 from controller.store.records import RunRecord
 from controller.store.runs import new_row, record
 from controller.store.schema import results, runs
@@ -23,6 +25,7 @@ _AT_ONCE = 500
 """Run ids of one question."""
 _CREATE = insert(runs)
 _OF_IDS = select(runs).where(runs.c.run_id.in_(bindparam("ids", expanding=True)))
+_MADE = select(runs.c.seq, runs.c.run_id).where(runs.c.job == bindparam("job"), runs.c.run_id >= bindparam("first"))
 _OF_SEQ = runs.c.seq == bindparam("of")
 _START = update(runs).where(_OF_SEQ).values(state="started", started=bindparam("now"))
 _END = (
@@ -40,18 +43,10 @@ _KEEP_RESULT = insert(results)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class KnownCall:
-    """A run of a function in the store."""
-
-    seq: int
-    run: RunRecord
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class StoredCallEnd:
     """How a run of a function ended; the fields are those of `Runs.finish`."""
 
-    seq: int
+    call: KnownCall
     outcome: str
     started: float | None
     finished: float
@@ -67,39 +62,63 @@ class CallRuns:
     """The tables of runs, for many runs of functions at once."""
 
     database: Database
+    open_calls: OpenCalls
 
-    def create(self, new: Sequence[RunRecord]) -> None:
-        """Keep new runs of functions; their ids are known to nobody yet."""
+    def create(self, new: Sequence[RunRecord]) -> list[KnownCall]:
+        """Keep new runs of one job; their ids rise, and are known to nobody yet.
+
+        Returns:
+            Those without a result, for `remember` once the transaction is over.
+        """
         if not new:
-            return
+            return []
         rows = [new_row(run) for run in new]
         with self.database.write() as connection:
             connection.execute(_CREATE, rows)
+            made = connection.execute(_MADE, {"job": new[0].job, "first": min(run.run_id for run in new)})
+            numbers = {row.run_id: row.seq for row in made}
+        return [KnownCall(seq=numbers[run.run_id], run=run) for run in new if run.state != "finished"]
+
+    def remember(self, calls: Sequence[KnownCall]) -> None:
+        """These are in the store: `find` need not read them."""
+        self.open_calls.remember(calls)
 
     def find(self, run_ids: Sequence[str]) -> dict[str, KnownCall]:
         """By run id, those that there are."""
-        found: dict[str, KnownCall] = {}
+        found = self.open_calls.of(run_ids)
+        unknown = [run_id for run_id in run_ids if run_id not in found]
+        if not unknown:
+            return found
         with self.database.read() as connection:
-            for part in _parts(run_ids):
+            for part in _parts(unknown):
                 for row in connection.execute(_OF_IDS, {"ids": part}):
                     found[row.run_id] = KnownCall(seq=row.seq, run=record(row._mapping))
         return found
 
-    def write(self, started: Sequence[tuple[int, float]], ended: Sequence[StoredCallEnd]) -> None:
+    def write(self, started: Sequence[tuple[KnownCall, float]], ended: Sequence[StoredCallEnd]) -> None:
         """Note runs that wait no more, and those that have their results; each is open by what `find` has said.
 
         Args:
-            started: `seq` and when that was, in seconds since the epoch.
+            started: and when that was, in seconds since the epoch.
             ended: those that are over.
         """
         if not started and not ended:
             return
+        try:
+            self._write(started, ended)
+        except StoreUnavailable:
+            self.open_calls.forget_all()
+            raise
+        for call in (*(call for call, _ in started), *(end.call for end in ended)):
+            self.open_calls.forget(call.run.run_id)
+
+    def _write(self, started: Sequence[tuple[KnownCall, float]], ended: Sequence[StoredCallEnd]) -> None:
         with self.database.write() as connection:
             if started:
-                connection.execute(_START, [{"of": seq, "now": now} for seq, now in started])
+                connection.execute(_START, [{"of": call.seq, "now": now} for call, now in started])
             if ended:
                 connection.execute(_END, [_new_values(end) for end in ended])
-                connection.execute(_KEEP_RESULT, [{"run": end.seq, "blob": end.result} for end in ended])
+                connection.execute(_KEEP_RESULT, [{"run": end.call.seq, "blob": end.result} for end in ended])
 
 
 def packed_result(result: Any) -> bytes:
@@ -109,7 +128,7 @@ def packed_result(result: Any) -> bytes:
 
 def _new_values(end: StoredCallEnd) -> dict[str, Any]:
     return {
-        "of": end.seq,
+        "of": end.call.seq,
         "new_outcome": end.outcome,
         "new_started": end.started,
         "new_finished": end.finished,
