@@ -14,7 +14,7 @@ import os
 import struct
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -134,6 +134,9 @@ class Connection:
         self._unsent: bytes | None = None
         """A sealed frame for which the queue had no room: it has to go before all others."""
         self._counts: Counter[str] = Counter()
+        self._unheard: set[zmq.Socket[bytes]] = set()
+        """Sockets that may have something of which libzmq does not tell again (zmq_getsockopt(3), ZMQ_FD): after a
+        message was sent, and after as many were read as are read at once."""
 
     @property
     def connected(self) -> bool:
@@ -141,9 +144,9 @@ class Connection:
         return self._connected
 
     @property
-    def sent(self) -> int:
-        """Messages that were sent, over all connections."""
-        return self._counts["messages_out"]
+    def unheard(self) -> bool:
+        """Whether `collect` has to be called again before one waits for the sockets' descriptors."""
+        return bool(self._unheard)
 
     def counts(self) -> Mapping[str, int]:
         """messages_in, messages_out, malformed, stale-beats, connections, handshakes-failed."""
@@ -179,6 +182,7 @@ class Connection:
         except zmq.Again:
             return False
         self._counts["messages_out"] += 1
+        self._unheard.add(self._dealer)
         return True
 
     def _send_sealed(self, frame: bytes) -> bool:
@@ -214,6 +218,7 @@ class Connection:
         if self._dealer is not None:
             self._dealer.close(linger=1000 if self._connected else 0)
         self._dealer = self._monitor = self._subscriber = None
+        self._unheard.clear()
         self._connected = False
         if self._owns_context:
             self._context.term()
@@ -240,6 +245,7 @@ class Connection:
         monitor.set(zmq.RCVHWM, 0)  # a full queue would hold up libzmq's own thread
         monitor.connect(name)
         self._dealer, self._monitor = dealer, monitor
+        self._unheard |= {dealer, monitor}
         self._due = now + self._timing.handshake
         self._connect(dealer, self._address.request_port)
 
@@ -254,11 +260,13 @@ class Connection:
     def _subscribe(self) -> None:
         """Listens on the publish port, from the moment that the controller has welcomed us there."""
         if self._subscriber is not None:
+            self._unheard.discard(self._subscriber)
             self._subscriber.close(linger=0)
         self._subscriber = self._secured(zmq.SUB, 64 * 1024)
         self._subscriber.set(zmq.RECONNECT_IVL, 500)
         self._subscriber.set(zmq.RECONNECT_IVL_MAX, int(self._timing.retry_most * 1000))
         self._subscriber.set(zmq.SUBSCRIBE, b"")
+        self._unheard.add(self._subscriber)
         self._connect(self._subscriber, self._address.publish_port)
 
     def _connect(self, opened: zmq.Socket[bytes], port: int) -> None:
@@ -304,6 +312,7 @@ class Connection:
             if opened is not None:
                 opened.close(linger=0)
         self._dealer = self._monitor = self._subscriber = None
+        self._unheard.clear()
         self._connected = False
 
     # --- receiving
@@ -318,11 +327,15 @@ class Connection:
         """Sockets by which something may come."""
         return [item for item in (self._dealer, self._monitor, self._subscriber) if item is not None]
 
-    def collect(self) -> list[ToMinion | ConnectionEvent]:
-        """What has come, without waiting. For whoever polls."""
+    def collect(self, ready: Container[zmq.Socket[bytes]] | None = None) -> list[ToMinion | ConnectionEvent]:
+        """What has come, without waiting. For whoever polls.
+
+        Args:
+            ready: sockets that may have something, beside `unheard` ones; None: all.
+        """
         found, self._pending = self._pending, []
         over = False
-        for event, value in self._events():
+        for event, value in self._events(ready):
             if event == zmq.EVENT_HANDSHAKE_SUCCEEDED:
                 if self._sealed is None:
                     found.append(self._opened())
@@ -338,7 +351,7 @@ class Connection:
                         )
                     )
                 over = True
-        messages, ended = self._messages()
+        messages, ended = self._messages(ready)
         found.extend(messages)
         if over or ended:
             self._retry()
@@ -352,27 +365,20 @@ class Connection:
         self._counts["connections"] += 1
         return Connected()
 
-    def _events(self) -> list[tuple[int, int]]:
-        events: list[tuple[int, int]] = []
-        while self._monitor is not None:
-            try:
-                event, value = struct.unpack("=Hi", self._monitor.recv_multipart(zmq.NOBLOCK)[0])
-            except zmq.Again:
-                break
-            events.append((event, value))
-        return events
+    def _events(self, ready: Container[zmq.Socket[bytes]] | None) -> list[tuple[int, int]]:
+        return [struct.unpack("=Hi", frames[0].buffer) for frames in self._waiting(self._monitor, ready)]
 
-    def _messages(self) -> tuple[list[ToMinion | ConnectionEvent], bool]:
+    def _messages(self, ready: Container[zmq.Socket[bytes]] | None) -> tuple[list[ToMinion | ConnectionEvent], bool]:
         """What has come, and whether the session behind a relay is over."""
         found: list[ToMinion | ConnectionEvent] = []
         ended = False
-        for frames in _waiting(self._dealer):
+        for frames in self._waiting(self._dealer, ready):
             if self._sealed is None:
                 self._take(self._read(frames), found)
             elif not self._unseal(self._sealed, frames, found):
                 ended = True
                 break
-        for frames in _waiting(self._subscriber):
+        for frames in self._waiting(self._subscriber, ready):
             message = self._read(frames)
             if isinstance(message, Heartbeat):
                 found.extend([message] if self._is_fresh(message) else [])
@@ -380,6 +386,21 @@ class Connection:
                 self._counts["malformed"] += message is not None
         self._counts["messages_in"] += len(found)
         return found, ended
+
+    def _waiting(
+        self, opened: zmq.Socket[bytes] | None, ready: Container[zmq.Socket[bytes]] | None
+    ) -> list[list[zmq.Frame]]:
+        waiting: list[list[zmq.Frame]] = []
+        if opened is None or not (ready is None or opened in ready or opened in self._unheard):
+            return waiting
+        while len(waiting) < _BATCH:
+            try:
+                waiting.append(opened.recv_multipart(zmq.NOBLOCK, copy=False))
+            except zmq.Again:
+                self._unheard.discard(opened)
+                return waiting
+        self._unheard.add(opened)
+        return waiting
 
     def _take(self, message: ToMinion | NotUnderstood | None, found: list[ToMinion | ConnectionEvent]) -> None:
         if message is None or isinstance(message, Heartbeat):
@@ -453,16 +474,6 @@ def _poll(connections: Sequence[Connection], deadline: float, readers: Sequence[
     wait = int(max(0.0, deadline - time.monotonic()) * 1000) + 1 if deadline > time.monotonic() else 0
     polled: list[Any] = [item for connection in connections for item in connection.polled()]
     return {item for item, _ in zmq.zmq_poll([(item, zmq.POLLIN) for item in (*polled, *readers)], wait)}
-
-
-def _waiting(opened: zmq.Socket[bytes] | None) -> list[list[zmq.Frame]]:
-    waiting: list[list[zmq.Frame]] = []
-    while opened is not None and len(waiting) < _BATCH:
-        try:
-            waiting.append(opened.recv_multipart(zmq.NOBLOCK, copy=False))
-        except zmq.Again:
-            break
-    return waiting
 
 
 def _explain(event: int, value: int) -> str:

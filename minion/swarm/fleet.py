@@ -75,7 +75,7 @@ class SwarmFleet:
         self._context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
         self._context.set(zmq.MAX_SOCKETS, min(MOST_SOCKETS, len(identities) * SOCKETS_OF_MEMBER + 16))
         self._epoll = select.epoll()
-        self._by_fd: dict[int, _Place] = {}
+        self._by_fd: dict[int, tuple[_Place, zmq.Socket[bytes]]] = {}
         self._timers: list[tuple[float, int, _Place]] = []
         self._pushed = 0
         self._pace = pace
@@ -117,13 +117,18 @@ class SwarmFleet:
             now = time.monotonic()
             if any(fd == reader for fd, _ in ready):
                 return True
-            for place in {self._by_fd[fd] for fd, _ in ready if fd in self._by_fd}:
-                self._serve(place, now)
+            said: dict[_Place, list[zmq.Socket[bytes]]] = {}
+            for fd, _ in ready:
+                if fd in self._by_fd:
+                    place, opened = self._by_fd[fd]
+                    said.setdefault(place, []).append(opened)
+            for place, sockets in said.items():
+                self._serve(place, now, sockets)
             while self._timers and self._timers[0][0] <= now:
                 _, _, place = heapq.heappop(self._timers)
                 if place.due <= now:
                     place.due = float("inf")
-                    self._serve(place, now)
+                    self._serve(place, now, ())
         return False
 
     def close(self) -> None:
@@ -136,18 +141,19 @@ class SwarmFleet:
 
     # --- one member
 
-    def _serve(self, place: _Place, now: float) -> None:
+    def _serve(self, place: _Place, now: float, ready: Sequence[zmq.Socket[bytes]]) -> None:
+        """Take what has come by these sockets, and do what is due."""
         connection, member = place.connection, place.member
         self._dial(place, now)
         while True:
-            said = connection.sent
-            events = connection.collect()
+            events = connection.collect(ready)
             for event in events:
                 member.take(event, now)
             if member.due_at <= now:
                 member.tick(now)
-            if not events and connection.sent == said:
+            if not events and not connection.unheard:
                 break
+            ready = ()
         if member.online != place.online:
             place.online = member.online
             self._online += 1 if place.online else -1
@@ -190,11 +196,11 @@ class SwarmFleet:
         if len(opened) == len(place.watched) and all(each in place.watched for each in opened):
             return
         for fd in place.watched.values():
-            if self._by_fd.get(fd) is place:
+            if fd in self._by_fd and self._by_fd[fd][0] is place:
                 del self._by_fd[fd]
                 with contextlib.suppress(OSError):  # zmq has closed it by now
                     self._epoll.unregister(fd)
         place.watched = {each: int(each.get(zmq.FD)) for each in opened}
-        for fd in place.watched.values():
-            self._by_fd[fd] = place
+        for each, fd in place.watched.items():
+            self._by_fd[fd] = place, each
             self._epoll.register(fd, select.EPOLLIN)
