@@ -29,6 +29,11 @@ LOW = 2_000
 SLICE_SECONDS = 0.01
 """How long messages are handled until other work of the loop has its turn."""
 
+GATHER_SECONDS = 0.002
+"""From one slice to the next where few messages wait: what is stored together costs less than message by message."""
+FEW = 128
+"""Deliveries."""
+
 FEWEST, MOST = 1, 1024
 """Deliveries of a slice."""
 
@@ -98,6 +103,8 @@ class Backpressure:
         self._scheduled = False
         self._held = False
         self._slice = FIRST
+        self._ended = float("-inf")
+        """When the last slice did, by the monotonic clock."""
 
     def attach(self, server: Server, deliver: Callable[[Sequence[Delivery]], None]) -> None:
         """Say what is held back, and who handles a batch (and must not raise). Before the server starts."""
@@ -121,7 +128,15 @@ class Backpressure:
             scheduled, self._scheduled = self._scheduled, self._scheduled or len(self._queue) > 0
         if self._scheduled and not scheduled:
             with contextlib.suppress(RuntimeError):  # the loop is closed: minions keep what was not acknowledged
-                self._loop.call_soon_threadsafe(self._take)
+                self._loop.call_soon_threadsafe(self._take_soon)
+
+    def _take_soon(self) -> None:
+        """Handle a slice: now, or in a moment when the last one has just ended."""
+        wait = self._ended + GATHER_SECONDS - time.monotonic()
+        if wait > 0 and len(self._queue) < FEW:
+            self._loop.call_later(wait, self._take)
+        else:
+            self._take()
 
     def _take(self) -> None:
         """Handle one slice; the next comes after whatever else the loop has to do."""
@@ -131,7 +146,8 @@ class Backpressure:
         if batch and self._deliver is not None:
             self._deliver(batch)
         computed = time.thread_time() - computed
-        self._adapt(len(batch), time.monotonic() - began)
+        self._ended = time.monotonic()
+        self._adapt(len(batch), self._ended - began)
         with self._lock:
             self._charge(batch, computed - SLICE_SECONDS)
             self._let_go()

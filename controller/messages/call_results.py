@@ -15,8 +15,9 @@ from controller.messages.run_results import RunResults
 from controller.observe.run_text import run_summary
 from controller.sessions.sessions import Session
 from controller.store import RunRecord
-from controller.store.jobs.call_runs import StoredCallEnd, packed_result
-from controller.store.jobs.open_calls import KnownCall
+from controller.store.run_tables.call_runs import StoredCallEnd
+from controller.store.run_tables.open_calls import KnownCall
+from controller.store.run_tables.packed_results import packed_result
 from wire.messages import ResultAck, RunResult, RunStarted
 from wire.server.types import Delivery, Incoming
 

@@ -11,7 +11,7 @@ import time
 from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import islice, takewhile
 from typing import Any, assert_never
 
 import structlog
@@ -134,13 +134,11 @@ class MessageHandlers:
         self.context.after_commit.run()
 
     def _taken_together(self, waiting: deque[Delivery]) -> list[Delivery]:
-        """What stands at the head and is stored together, taken from what waits; empty where it is one alone."""
-        count = 0
-        for each in islice(waiting, MOST_TOGETHER):
-            if not self.calls.is_about_call(each):
-                break
-            count += 1
-        return [waiting.popleft() for _ in range(count)] if count > 1 else []
+        """What stands at the head and is stored together, taken from what waits."""
+        group = list(takewhile(self.calls.is_about_call, islice(waiting, MOST_TOGETHER)))
+        for _ in group:
+            waiting.popleft()
+        return group
 
     def _deliver_group(self, group: Sequence[Delivery]) -> None:
         before = len(self.context.after_commit)

@@ -213,8 +213,9 @@ class RunResults:
         ]
         if given:
             self.context.after_commit.add(partial(_give, given))
-        for run, result in ended:
-            self.context.metrics.run_ended(run.kind, result.outcome, result.seconds)
+        for kind in dict.fromkeys(run.kind for run, _ in ended):
+            of_kind = [(result.outcome, result.seconds) for run, result in ended if run.kind == kind]
+            self.context.metrics.runs_ended(kind, of_kind)
 
     def _classes(self, run: RunRecord, result: RunResult) -> dict[str, int]:
         """What a run of the whole machine has found, by class; what it says of its states is kept with their past."""

@@ -6,7 +6,8 @@ callback when somebody scrapes, so that a minion that is forgotten leaves no ser
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+import collections
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
@@ -192,8 +193,15 @@ class Metrics:
 
     def run_ended(self, kind: str, outcome: str, seconds: float) -> None:
         """A run has its result after so long on the minion; count each run once."""
-        self._runs.labels(kind, outcome).inc()
-        self._run_seconds.labels(kind).observe(seconds)
+        self.runs_ended(kind, [(outcome, seconds)])
+
+    def runs_ended(self, kind: str, ended: Sequence[tuple[str, float]]) -> None:
+        """Runs of one kind have their results: outcomes, and seconds on the minion."""
+        for outcome, count in collections.Counter(outcome for outcome, _ in ended).items():
+            self._runs.labels(kind, outcome).inc(count)
+        times = self._run_seconds.labels(kind)
+        for _, seconds in ended:
+            times.observe(seconds)
 
     def reaction_ended(self, outcome: str) -> None:
         """Reactors have answered an event: `ok`, `failed`, or `loop` when they refused to."""

@@ -10,13 +10,13 @@ from typing import Any
 import msgspec
 from sqlalchemy import Column, Select, bindparam, delete, func, insert, select, text, update
 
-from controller.store import runs
 from controller.store.applied import applied_record
 from controller.store.database import Database
 from controller.store.desired import desired_record
 from controller.store.holds import hold_record
 from controller.store.records import DesiredRecord, HoldRecord, MinionRecord, StatusRow
 from controller.store.rows import chunks
+from controller.store.run_tables import runs
 from controller.store.schema import applied, desired, holds, keys, minions, revisions
 from controller.store.schema import runs as run_table
 

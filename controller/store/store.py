@@ -21,8 +21,6 @@ from controller.store.drift.unnamed import PruneReports
 from controller.store.events import Events
 from controller.store.facts import FactsTable
 from controller.store.holds import Holds
-from controller.store.jobs.call_runs import CallRuns
-from controller.store.jobs.open_calls import OpenCalls
 from controller.store.jobs.table import JobTable
 from controller.store.keys import Keys
 from controller.store.mines import Mines
@@ -34,8 +32,10 @@ from controller.store.reports import Reports
 from controller.store.revisions import Revisions
 from controller.store.rollouts.quarantine import QuarantineTable
 from controller.store.rollouts.table import RolloutTable
-from controller.store.run_events import RunEventCounts
-from controller.store.runs import Runs
+from controller.store.run_tables.call_runs import CallRuns
+from controller.store.run_tables.open_calls import OpenCalls
+from controller.store.run_tables.run_events import RunEventCounts
+from controller.store.run_tables.runs import Runs
 from controller.store.secrets import SecretsTable
 
 _KEPT_ROLLOUTS = 200

@@ -221,7 +221,7 @@ class RunJobs:
         if run_id in self._jobs:
             job = self._jobs[run_id]
             if job.controller == controller and job.child is not None:
-                self._ports.send(RunStarted(run_id=run_id), controller)
+                self._tell_started(job)
             return
         if self.outbox.send_again(run_id, controller):
             return
@@ -245,7 +245,7 @@ class RunJobs:
         """Say how a call stands that the controller has no result of. One that is not known was lost on its way."""
         if run_id in self._jobs:
             if self._jobs[run_id].child is not None:
-                self._ports.send(RunStarted(run_id=run_id), controller)
+                self._tell_started(self._jobs[run_id], controller)
         elif run_id not in self._waiting_for_document and not self.outbox.send_again(run_id, controller):
             log.warning("event=call_unknown run_id=%s", run_id)
             self._ports.send(
@@ -396,9 +396,10 @@ class RunJobs:
         else:
             job.told_at = now + STARTED_AFTER
 
-    def _tell_started(self, job: RunJob) -> None:
+    def _tell_started(self, job: RunJob, asker: str | None = None) -> None:
+        """Tell the controller that asked for it, or another that asks how it stands."""
         job.told_at = float("inf")
-        self._ports.send(RunStarted(run_id=job.request.run_id), job.controller)
+        self._ports.send(RunStarted(run_id=job.request.run_id), job.controller if asker is None else asker)
 
     def _end(self, job: RunJob, child: Child) -> None:
         code = child.reap()

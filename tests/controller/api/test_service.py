@@ -78,7 +78,10 @@ async def test_events_and_runs_name_the_user(controller):
     assert [each for tag, each in told.items() if not tag.startswith("salt/job/")] == ["alice"] * (len(told) - 1)
     assert {each for tag, each in told.items() if tag.startswith("salt/job/")} == {"bob"}
     assert set(told) >= {"saltern/minion/web1/paused", "saltern/minion/web1/resumed", "saltern/hook", "saltern/sync"}
-    assert {run.reason for run in controller.store.runs.newest()} == {"sync --whole by alice", "run test.ping by bob"}
+    assert {run.reason for run in controller.store.runs.newest()} == {
+        "sync --whole by alice",
+        "run test.ping by bob",
+    }
     for task in asking:
         task.cancel()
     await asyncio.gather(*asking, return_exceptions=True)

@@ -159,10 +159,10 @@ async def test_a_minion_that_waits_is_disconnected_instead_of_holding_everybody_
 
 
 async def until(condition):
-    for _ in range(1000):
+    for _ in range(5000):
         if condition():
             return
-        await asyncio.sleep(0)
+        await asyncio.sleep(0.001)
     raise AssertionError("it did not come about")
 
 
@@ -195,3 +195,17 @@ def test_minions_that_owe_nothing_are_forgotten_and_others_are_not(monkeypatch):
     budget.charge("old", 0.001, 100.0)
     budget.charge("new", 0.001, 105.0)
     assert round(budget.charge("debtor", 0.0, 105.0), 6) == 35
+
+
+async def test_what_comes_soon_after_a_slice_is_handled_together(monkeypatch):
+    monkeypatch.setattr(backpressure, "GATHER_SECONDS", 0.2)
+    slices = []
+    inlet = Backpressure(asyncio.get_running_loop())
+    inlet.attach(Wire(), lambda batch: slices.append([each.key for each in batch]))
+    inlet.put([alive("first")])
+    await until(lambda: slices == [["first"]])
+    for key in ("a", "b", "c"):
+        inlet.put([alive(key)])
+        await asyncio.sleep(0.01)
+    await until(lambda: len(slices) == 2)
+    assert slices[1] == ["a", "b", "c"]

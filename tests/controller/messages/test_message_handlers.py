@@ -48,7 +48,7 @@ from controller.sessions.sessions import KeyRegistry, Sessions
 from controller.store import AppliedRecord, DesiredRecord, RunRecord, Store, database
 from controller.store.errors import StoreUnavailable
 from controller.store.keys import Keys
-from controller.store.run_events import RunEventCounts
+from controller.store.run_tables.run_events import RunEventCounts
 from highstate.types import Pos, Problem
 from minion.agent.fact_queries import MOST_QUESTIONS
 from reactors.bus import Bus
@@ -101,6 +101,9 @@ class Outbox:
 
     def send(self, key, message):
         self.sent.append((key, message))
+
+    def send_all(self, messages):
+        self.sent += messages
 
     def disconnect(self, key):
         self.disconnected.append(key)

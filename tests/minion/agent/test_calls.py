@@ -158,7 +158,9 @@ def test_says_what_became_of_calls(controller, online, tmp_path):
     call(controller, "c1", "cmd.run", f"touch {tmp_path}/in; while [ ! -e {tmp_path}/go ]; do sleep 0.05; done")
     call(controller, "c2", "test.ping")
     assert controller.result("c2").outcome == "ok"
-    controller.wait(lambda: (tmp_path / "in").exists())
+    controller.next(RunStarted, run_id="c1")
+    assert (tmp_path / "in").exists()
+    assert not controller.all(RunStarted, run_id="c2"), "its result was all"
     started = len(controller.all(RunStarted, run_id="c1"))
     controller.send(CheckCalls(run_ids=("c1", "c2", "c3")))
     lost = controller.result("c3")

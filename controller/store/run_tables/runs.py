@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
@@ -11,8 +10,9 @@ import msgspec
 from sqlalchemy import Connection, bindparam, delete, func, insert, or_, select, update
 
 from controller.store.database import Database
-from controller.store.jobs.open_calls import OpenCalls
 from controller.store.records import RunRecord
+from controller.store.run_tables.open_calls import OpenCalls
+from controller.store.run_tables.packed_results import packed_result, unpacked_result
 from controller.store.schema import minions, results, runs
 
 IS_OPEN = runs.c.state.in_(["requested", "started"])
@@ -132,7 +132,7 @@ class Runs:
         query = select(results.c.blob).join(runs, runs.c.seq == results.c.run).where(runs.c.run_id == run_id)
         with self.database.read() as connection:
             blob = connection.scalar(query)
-        return None if blob is None else msgspec.msgpack.decode(zlib.decompress(blob), strict=False)
+        return None if blob is None else unpacked_result(blob)
 
     def newest(
         self,
@@ -207,8 +207,7 @@ def _finish(connection: Connection, run_id: str, result: Any, values: Mapping[st
         return False
     row = connection.execute(_ENDED, {"of": run_id}).one()
     if result is not None:
-        blob = zlib.compress(msgspec.msgpack.encode(result), 1)
-        connection.execute(_KEEP_RESULT, {"run": row.seq, "blob": blob})
+        connection.execute(_KEEP_RESULT, {"run": row.seq, "blob": packed_result(result)})
     pinned = _PINNED.get(row.kind)
     if pinned is not None and (pinned == "last_drift" or not row.test):
         connection.execute(update(minions).where(minions.c.id == row.minion).values({pinned: row.seq}))

@@ -1,24 +1,22 @@
 """Runs of functions, many at once: a job of ten thousand minions is a few statements, not a few for each.
 
 Used by `controller.jobs.jobs` and `controller.messages.call_results`. What one run asks for alone is in
-`controller.store.runs`, on the same tables.
+`controller.store.run_tables.runs`, on the same tables.
 """
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import msgspec
 from sqlalchemy import bindparam, insert, select, update
 
 from controller.store.database import Database
 from controller.store.errors import StoreUnavailable
-from controller.store.jobs.open_calls import KnownCall, OpenCalls
 from controller.store.records import RunRecord
-from controller.store.runs import new_row, record
+from controller.store.run_tables.open_calls import KnownCall, OpenCalls
+from controller.store.run_tables.runs import new_row, record
 from controller.store.schema import results, runs
 
 _AT_ONCE = 500
@@ -119,11 +117,6 @@ class CallRuns:
             if ended:
                 connection.execute(_END, [_new_values(end) for end in ended])
                 connection.execute(_KEEP_RESULT, [{"run": end.call.seq, "blob": end.result} for end in ended])
-
-
-def packed_result(result: Any) -> bytes:
-    """A result as the store keeps it."""
-    return zlib.compress(msgspec.msgpack.encode(result), 1)
 
 
 def _new_values(end: StoredCallEnd) -> dict[str, Any]:

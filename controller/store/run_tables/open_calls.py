@@ -1,6 +1,7 @@
 """Calls that were sent and have no result yet, as the store has them: their results need not read them again.
 
-Kept by `controller.store.jobs.call_runs`. Whatever else changes a run forgets it here, and the store is asked then.
+Kept by `controller.store.run_tables.call_runs`. Whatever else changes a run forgets it here, and the store is asked
+then.
 """
 
 from __future__ import annotations

@@ -1,0 +1,1 @@
+"""Runs: one by one, and those of the many minions of a call together."""
