@@ -191,12 +191,8 @@ class Metrics:
         """The wire refused something."""
         self._refusals.labels(reason).inc(count)
 
-    def run_ended(self, kind: str, outcome: str, seconds: float) -> None:
-        """A run has its result after so long on the minion; count each run once."""
-        self.runs_ended(kind, [(outcome, seconds)])
-
     def runs_ended(self, kind: str, ended: Sequence[tuple[str, float]]) -> None:
-        """Runs of one kind have their results: outcomes, and seconds on the minion."""
+        """Runs of one kind have their results: outcomes, and seconds on the minion; count each run once."""
         for outcome, count in collections.Counter(outcome for outcome, _ in ended).items():
             self._runs.labels(kind, outcome).inc(count)
         times = self._run_seconds.labels(kind)

@@ -329,7 +329,7 @@ class Reconciler:
         keys = self.redactor.keys(run.minion, run.keys)
         if self.store.runs.finish(run_id, "lost", finished=now, summary=summary, keys=keys):
             lost = self.bus.publish(f"saltern/run/{run_id}/lost", {"minion": run.minion}, cause=self.run_event(run))
-            self.metrics.run_ended(run.kind, "lost", now - run.created)
+            self.metrics.runs_ended(run.kind, [("lost", now - run.created)])
             self.ended(run, "lost", cause=lost.id)
 
     def _send_desired(self, row: StatusRow, session: Session) -> None:

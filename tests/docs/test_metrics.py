@@ -44,7 +44,7 @@ def series() -> dict[str, tuple[str, frozenset[str]]]:
     metrics.sent("Run")
     metrics.received("KeepAlive")
     metrics.refused("malformed")
-    metrics.run_ended("apply", "changed", 0.1)
+    metrics.runs_ended("apply", [("changed", 0.1)])
     metrics.reaction_ended("ok")
     metrics.missed_by_plan(1)
     metrics.policy_refused(refused=True)
@@ -98,7 +98,7 @@ def test_the_fixture_calls_all_there_is():
         "sent",
         "received",
         "refused",
-        "run_ended",
+        "runs_ended",
         "reaction_ended",
         "push_applied",
         "hooked",

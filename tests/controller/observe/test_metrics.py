@@ -49,7 +49,7 @@ def test_things_that_happen_are_counted(metrics):
     metrics.sent("Run")
     metrics.received("RunResult", 2)
     metrics.refused("malformed", 4)
-    metrics.run_ended("apply", "changed", 1.5)
+    metrics.runs_ended("apply", [("changed", 1.5)])
     metrics.push_applied(0.25)
     metrics.limit_refused("webhook", "body-bytes", 2)
     metrics.stalled(1.5, 1.2)
