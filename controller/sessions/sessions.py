@@ -37,15 +37,15 @@ class KeyRegistry:
         self.pending = PendingKeys(limits or StrangerLimits(), on_refusal)
         self.version = 0
         """Another one whenever other keys are accepted."""
-        self.accepted: frozenset[str] = frozenset()
-        """Ids of minions whose key is accepted."""
+        self._accepted: tuple[int, frozenset[str]] = (-1, frozenset())
+        """What `accepted` was, and at which version."""
         self.replace(records)
 
     def replace(self, records: Iterable[KeyRecord]) -> None:
         """Take these keys from now on."""
         self._by_key = {each.public_key: _identity(each) for each in records}
         self.pending.reset(key for key, identity in self._by_key.items() if identity.state == "pending")
-        self._note_accepted()
+        self.version += 1
 
     def put(self, *records: KeyRecord) -> None:
         """Keys are new, or their states have changed."""
@@ -57,21 +57,25 @@ class KeyRegistry:
             if record.state != "pending":
                 self.pending.remove(record.public_key)
         if accepted:
-            self._note_accepted()
+            self.version += 1
 
     def remove(self, *keys: str) -> None:
         """Keys were deleted."""
         known = [self._by_key.pop(key, None) for key in keys]
         if any(each is not None and each.state == "accepted" for each in known):
-            self._note_accepted()
+            self.version += 1
         for key in keys:
             self.pending.remove(key)
 
-    def _note_accepted(self) -> None:
-        self.version += 1
-        self.accepted = frozenset(
-            each.id for each in self._by_key.values() if each.state == "accepted" and each.role == "minion"
-        )
+    @property
+    def accepted(self) -> frozenset[str]:
+        """Ids of minions whose key is accepted. Made when it is asked for: of a new fleet, one key follows another."""
+        version, found = self._accepted
+        if version != self.version:
+            version, known = self.version, tuple(self._by_key.values())
+            found = frozenset(each.id for each in known if each.state == "accepted" and each.role == "minion")
+            self._accepted = version, found
+        return found
 
     def identity(self, key: str) -> Identity | None:
         """See `wire.Registry`."""

@@ -12,14 +12,18 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tools.bench.figures import Figure
+from tools.bench.wire.churn import churn_figures
+from tools.bench.wire.connected import connected_figures
 from tools.bench.wire.pings import ping_figures
 from tools.bench.wire.scene import RAISED, WireScene
+from tools.bench.wire.stored_results import stored_figures
 
 
 def measure() -> Iterator[Figure]:
     """All figures."""
     minions = int(os.environ.get("MINIONS", "1000"))
     with tempfile.TemporaryDirectory(prefix="saltern-bench-") as folder, WireScene(Path(folder), minions) as scene:
+        alone = scene.resident()
         yield Figure(
             metric=f"wire: {minions} new keys enrolled and connected, {RAISED}",
             unit="s",
@@ -27,3 +31,7 @@ def measure() -> Iterator[Figure]:
             target=max(6.0, 60.0 * minions / 10_000),
         )
         yield from ping_figures(scene)
+        yield from connected_figures(scene, alone)
+    yield from stored_figures()
+    with tempfile.TemporaryDirectory(prefix="saltern-bench-") as folder:
+        yield from churn_figures(Path(folder))
