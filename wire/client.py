@@ -82,7 +82,9 @@ class Timing:
     retry_first: float = 0.1
     retry_most: float = 1.3
     """Between two dials, up to half as much more: a minion is back within two seconds of its controller. A connection
-    that lasted so long sets the wait back to `retry_first`."""
+    that lasted so long after a welcome sets the wait back to `retry_first`."""
+    retry_unwelcome: float = 10.0
+    """The same while connections come about and end without a welcome: the controller has too many of them, say."""
     handshake: float = 15.0
     heartbeat: float = 15.0
     silence: float = 30.0
@@ -123,6 +125,8 @@ class Connection:
         self._monitor: zmq.Socket[bytes] | None = None
         self._subscriber: zmq.Socket[bytes] | None = None
         self._connected = False
+        self._welcomed = False
+        """The controller has answered a Hello on this connection."""
         self._wait = self._timing.retry_first
         self._since = 0.0
         self._due = 0.0
@@ -258,7 +262,7 @@ class Connection:
             self._sealed = MinionEnd(self._keys, self._address.controller_key, self._address.relay_key)
 
     def _subscribe(self) -> None:
-        """Listens on the publish port, from the moment that the controller has welcomed us there."""
+        """Listens on the publish port, from the moment that a controller that wants it has welcomed us there."""
         if self._subscriber is not None:
             self._unheard.discard(self._subscriber)
             self._subscriber.close(linger=0)
@@ -295,14 +299,16 @@ class Connection:
             opened.set(option, value)
         return opened
 
-    def _retry(self) -> None:
-        now = time.monotonic()
-        if self._connected and now - self._since >= self._timing.retry_most:
-            self._wait = self._timing.retry_first
+    def _retry(self, *, reached: bool = False) -> None:
+        """End the connection, and dial again after a while. `reached`: something was there, and has ended it."""
+        now, timing = time.monotonic(), self._timing
+        if self._welcomed and now - self._since >= timing.retry_most:
+            self._wait = timing.retry_first
+        most = timing.retry_unwelcome if reached and not self._welcomed else timing.retry_most
         self._hang_up()
         # Spread over half to one and a half of the wait, so that a fleet does not return as one.
-        self._due = now + self._wait * (0.5 + int.from_bytes(os.urandom(2), "big") / 0xFFFF)
-        self._wait = min(self._wait * 2, self._timing.retry_most)
+        self._due = now + min(self._wait, most) * (0.5 + int.from_bytes(os.urandom(2), "big") / 0xFFFF)
+        self._wait = min(self._wait * 2, most)
 
     def _hang_up(self) -> None:
         self._pending.append(Disconnected() if self._connected else DialFailed())
@@ -313,7 +319,7 @@ class Connection:
                 opened.close(linger=0)
         self._dealer = self._monitor = self._subscriber = None
         self._unheard.clear()
-        self._connected = False
+        self._connected = self._welcomed = False
 
     # --- receiving
 
@@ -334,7 +340,7 @@ class Connection:
             ready: sockets that may have something, beside `unheard` ones; None: all.
         """
         found, self._pending = self._pending, []
-        over = False
+        over = reached = False
         for event, value in self._events(ready):
             if event == zmq.EVENT_HANDSHAKE_SUCCEEDED:
                 if self._sealed is None:
@@ -345,6 +351,7 @@ class Connection:
                 # A handshake of something that speaks otherwise ends without a word.
                 if event & _HANDSHAKE_FAILED or (event == zmq.EVENT_DISCONNECTED and not (self._connected or over)):
                     self._counts["handshakes-failed"] += 1
+                    reached = True
                     found.append(
                         HandshakeFailed(
                             reason=_explain(event, value), of_own_key=event == zmq.EVENT_HANDSHAKE_FAILED_AUTH
@@ -354,7 +361,7 @@ class Connection:
         messages, ended = self._messages(ready)
         found.extend(messages)
         if over or ended:
-            self._retry()
+            self._retry(reached=reached or self._connected)
             found.extend(self._pending)
             self._pending = []
         return found
@@ -406,8 +413,10 @@ class Connection:
         if message is None or isinstance(message, Heartbeat):
             self._counts["malformed"] += message is not None
             return
-        if isinstance(message, HelloAck) and self._sealed is None:
-            self._subscribe()
+        if isinstance(message, HelloAck):
+            self._welcomed = True
+            if message.heartbeats and self._sealed is None:
+                self._subscribe()
         found.append(message)
 
     def _unseal(self, sealed: MinionEnd, frames: list[zmq.Frame], found: list[ToMinion | ConnectionEvent]) -> bool:

@@ -19,7 +19,8 @@ class StrangerLimits:
     """Whoever reaches the ports, until a message of an accepted key has come by the connection."""
 
     connections: LimitCount = 1000
-    """Connections at the same time; above that, the oldest of the address with the most of them is ended."""
+    """Connections at the same time, beside as many as there are accepted keys without one; above that, the oldest of
+    the address with the most of them is ended, or its newest while none is 5 s old."""
     connection_bytes: LimitCount = 16 * KIB
     """Bytes that a connection has received and that are no complete message yet; with more it is ended."""
     total_bytes: LimitCount = 1 * MIB

@@ -421,6 +421,8 @@ class HelloAck(_Message, tag="welcome", frozen=True, kw_only=True):
     """Changes with every start of the controller."""
     alive_interval: float
     """Seconds."""
+    heartbeats: bool = True
+    """Whether the minion shall hear them on the publish port. False: the end of its connection says as much."""
 
 
 class Refused(_Message, tag="refused", frozen=True, kw_only=True):

@@ -62,7 +62,9 @@ def compose_wire(shared: Shared) -> WireParts:
         minion_refused=minion_refused,
         relay_refused=partial(shared.metrics.limit_refused, "relay"),
     )
-    server = Server(bind, shared.keypair, shared.keyring, backpressure.put, borders=borders)
+    server = Server(
+        bind, shared.keypair, shared.keyring, backpressure.put, borders=borders, expected=shared.keyring.count_accepted
+    )
     return WireParts(server=server, backpressure=backpressure)
 
 
@@ -79,7 +81,7 @@ def compose_handlers(
         clock=shared.clock,
         after_commit=AfterCommit(),
     )
-    greeting = HelloAck(epoch=shared.epoch, alive_interval=settings.alive_interval)
+    greeting = HelloAck(epoch=shared.epoch, alive_interval=settings.alive_interval, heartbeats=False)
     publisher = MinionEventPublisher(
         context=context,
         redactor=shared.redactor,

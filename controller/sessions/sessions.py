@@ -15,7 +15,7 @@ from controller.store import KeyRecord
 from options.limits import CountRefusal, uncounted
 from wire.limits import StrangerLimits
 from wire.messages import RunProgress
-from wire.server.types import Identity
+from wire.server.types import Identity, is_accepted
 
 
 class KeyRegistry:
@@ -39,21 +39,24 @@ class KeyRegistry:
         """Another one whenever other keys are accepted."""
         self._accepted: tuple[int, frozenset[str]] = (-1, frozenset())
         """What `accepted` was, and at which version."""
+        self._accepted_count = 0
         self.replace(records)
 
     def replace(self, records: Iterable[KeyRecord]) -> None:
         """Take these keys from now on."""
         self._by_key = {each.public_key: _identity(each) for each in records}
         self.pending.reset(key for key, identity in self._by_key.items() if identity.state == "pending")
+        self._accepted_count = sum(map(is_accepted, self._by_key.values()))
         self.version += 1
 
     def put(self, *records: KeyRecord) -> None:
         """Keys are new, or their states have changed."""
         accepted = False
         for record in records:
-            known = self._by_key.get(record.public_key)
-            self._by_key[record.public_key] = _identity(record)
-            accepted |= record.state == "accepted" or (known is not None and known.state == "accepted")
+            known, now_known = self._by_key.get(record.public_key), _identity(record)
+            self._by_key[record.public_key] = now_known
+            self._accepted_count += is_accepted(now_known) - is_accepted(known)
+            accepted |= is_accepted(now_known) or is_accepted(known)
             if record.state != "pending":
                 self.pending.remove(record.public_key)
         if accepted:
@@ -61,9 +64,9 @@ class KeyRegistry:
 
     def remove(self, *keys: str) -> None:
         """Keys were deleted."""
-        known = [self._by_key.pop(key, None) for key in keys]
-        if any(each is not None and each.state == "accepted" for each in known):
-            self.version += 1
+        gone = sum(is_accepted(self._by_key.pop(key, None)) for key in keys)
+        self._accepted_count -= gone
+        self.version += bool(gone)
         for key in keys:
             self.pending.remove(key)
 
@@ -76,6 +79,10 @@ class KeyRegistry:
             found = frozenset(each.id for each in known if each.state == "accepted" and each.role == "minion")
             self._accepted = version, found
         return found
+
+    def count_accepted(self) -> int:
+        """How many keys are accepted. From any thread."""
+        return self._accepted_count
 
     def identity(self, key: str) -> Identity | None:
         """See `wire.Registry`."""

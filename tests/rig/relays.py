@@ -20,7 +20,7 @@ from wire.sealed.channel_frames import DATA, OPEN, SessionOpened, channel_frame
 from wire.sealed.minion_end import MinionEnd
 from wire.server.types import Identity, Incoming
 
-TIMING = Timing(retry_first=0.02, retry_most=0.2)
+TIMING = Timing(retry_first=0.02, retry_most=0.2, retry_unwelcome=0.2)
 
 
 class RunningRelay:

@@ -19,7 +19,7 @@ from wire.server.server import Server
 from wire.server.types import Identity, Limits
 
 DEADLINE = 15.0
-TIMING = Timing(retry_first=0.02, retry_most=0.2)
+TIMING = Timing(retry_first=0.02, retry_most=0.2, retry_unwelcome=0.2)
 
 
 def new_keys() -> KeyPair:
@@ -84,7 +84,15 @@ class Controller:
             self.delivered += batch
 
     def _serve(self, bind: Bind) -> Server:
-        server = Server(bind, self.keys, self, self._deliver, limits=self.limits, borders=self.borders)
+        server = Server(
+            bind,
+            self.keys,
+            self,
+            self._deliver,
+            limits=self.limits,
+            borders=self.borders,
+            expected=lambda: len(self.identities),
+        )
         server.start()
         self._closing.append(server.stop)
         return server

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import time
 from typing import Any
 
 import pytest
@@ -160,3 +161,30 @@ def _bind(address: Address) -> Bind:
 def test_a_minion_dials_again_within_two_seconds() -> None:
     timing = Timing()
     assert timing.retry_most * 1.5 <= 2.0, "half as much again is added by chance"
+
+
+def test_a_minion_that_is_told_so_does_not_listen_to_heartbeats(controller: Any) -> None:
+    peer = controller.peer("web1")
+    peer.send(Hello(id="web1", grains={}))
+    controller.wait(Incoming)
+    controller.server.send(peer.keys.public, HelloAck(epoch="e1", alive_interval=15.0, heartbeats=False))
+    peer.wait(HelloAck)
+    assert len(peer.connection.polled()) == 2, "the connection and its monitor"
+    controller.restart()
+    peer.wait(Disconnected)
+    peer.wait(Connected)
+
+
+def test_connections_that_end_without_a_welcome_are_made_again_after_longer_and_longer(controller: Any) -> None:
+    timing = Timing(retry_first=0.05, retry_most=0.1, retry_unwelcome=60.0)
+    peer = controller.peer("web1", timing=timing)
+    waits = []
+    for _ in range(4):
+        peer.wait(Connected)
+        peer.send(Hello(id="web1", grains={}))
+        controller.wait(Incoming)
+        controller.server.disconnect(peer.keys.public)
+        peer.wait(Disconnected)
+        ended = time.monotonic()
+        waits.append(peer.connection.due(float("inf")) - ended)
+    assert waits[-1] > 0.15 > 0.1 > waits[0], waits

@@ -18,7 +18,7 @@ from wire.codec import encode
 from wire.messages import Call, DesiredUpdate, Hello, HelloAck, KeepAlive, KeyRequest, Run, RunResult
 from wire.server.types import Incoming
 
-IMPATIENT = Timing(retry_first=0.02, retry_most=0.2, heartbeat=0.2, silence=0.6)
+IMPATIENT = Timing(retry_first=0.02, retry_most=0.2, retry_unwelcome=0.2, heartbeat=0.2, silence=0.6)
 """A connection of which nothing more is read is given up soon."""
 
 

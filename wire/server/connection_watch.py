@@ -20,6 +20,7 @@ import struct
 import threading
 import time
 from collections import Counter, deque
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from wire.address import PortPair
@@ -34,6 +35,9 @@ HEARTBEAT_CREDIT = 16
 
 PAUSE = 0.005
 """Seconds between two turns: how long a connection may exceed a limit."""
+
+ARRIVING = 5.0
+"""Seconds for which a connection may be one that is about to prove itself."""
 
 STRANGERS_EVERY = 0.25
 """Seconds between two looks at all connections of strangers: epoll does not report what libzmq has read by then."""
@@ -64,6 +68,7 @@ class WatchedConnection:
     address: str
     publish: bool
     at: float
+    opened: float
     accepted: bool = False
     credit: int = 0
     """Bytes that were read, with the credit of each frame."""
@@ -93,11 +98,18 @@ class ConnectionWatch:
     """The connections of both ports.
 
     `opened`, `closed` and `read` are called in the server's thread, which takes the events of libzmq's monitors.
+
+    Args:
+        ports: of the server.
+        limits: of connections.
+        expected: how many keys are accepted. Each may be that of a connection that has not proved itself yet, so that
+            all minions find room that return at once.
     """
 
-    def __init__(self, ports: PortPair, limits: WireLimits) -> None:
+    def __init__(self, ports: PortPair, limits: WireLimits, expected: Callable[[], int] = lambda: 0) -> None:
         self._ports = ports
         self._limits = limits
+        self._expected = expected
         self._current: dict[tuple[bool, int], WatchedConnection] = {}
         """By port and number, for the server's thread."""
         self._proved: set[int] = set()
@@ -107,6 +119,8 @@ class ConnectionWatch:
         self._watched: dict[int, WatchedConnection] = {}
         self._unproved: dict[WatchedConnection, None] = {}
         """Those to the request port by which no message of an accepted key has come, the oldest first."""
+        self._requesting = 0
+        """Connections to the request port."""
         self._epoll = select.epoll()
         self._resting: list[WatchedConnection] = []
         self._wakeup = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
@@ -149,7 +163,8 @@ class ConnectionWatch:
             port=self._ports.publish if publish else self._ports.request,
             address=address,
             publish=publish,
-            at=time.monotonic(),
+            at=(now := time.monotonic()),
+            opened=now,
             accepted=not publish and number in self._proved,
         )
         self._tell(connection)
@@ -220,9 +235,11 @@ class ConnectionWatch:
                 self._unproved.pop(connection, None)
                 if self._watched.get(connection.number) is connection:
                     del self._watched[connection.number]
+                    self._requesting -= not connection.publish
                 continue
             self._watched[connection.number] = connection
             if not connection.publish:
+                self._requesting += 1
                 self._unproved[connection] = None
             with contextlib.suppress(OSError):  # it is over
                 self._epoll.register(connection.number, _ACTIVE)
@@ -255,16 +272,32 @@ class ConnectionWatch:
         """End connections of strangers until there are no more than may be, and they hold no more than they may."""
         excess = len(self._unproved) - self._limits.stranger.connections
         if excess > 0:
+            excess -= max(0, self._expected() - (self._requesting - len(self._unproved)))
+        if excess > 0:
             by_address = Counter(each.address for each in self._unproved)
+            arrived = time.monotonic() - ARRIVING
             for _ in range(excess):
                 ((most, _),) = by_address.most_common(1)
                 by_address[most] -= 1
-                self._end(next(each for each in self._unproved if each.address == most), "connections")
+                self._end(self._dispensable(most, arrived), "connections")
         total = sum(each.unread for each in self._unproved)
         while total > self._limits.stranger.total_bytes:
             largest = max(self._unproved, key=lambda each: each.unread)
             total -= largest.unread
             self._end(largest, "total-bytes")
+
+    def _dispensable(self, address: str, arrived: float) -> WatchedConnection:
+        """The oldest connection of an address, if it was opened before `arrived`; else the newest.
+
+        When more arrive than there is room for, those that came first are let through: were they ended, nobody would
+        be, and all would come again.
+        """
+        oldest = next(each for each in self._unproved if each.address == address)
+        return (
+            oldest
+            if oldest.opened < arrived
+            else next(each for each in reversed(self._unproved) if each.address == address)
+        )
 
     def _plan_trim(self) -> None:
         self._trim_at = self._trim_at or time.monotonic() + TRIM_AFTER

@@ -42,7 +42,17 @@ Deliver = Callable[[list[Delivery]], None]
 
 
 class Server:
-    """Both ports of a controller."""
+    """Both ports of a controller.
+
+    Args:
+        bind: its addresses.
+        keys: its own.
+        registry: says who a key is.
+        deliver: takes what came, in the server's thread.
+        limits: what one peer, or all of them, can cost.
+        borders: the limits of strangers and of minions, and who counts what they refuse.
+        expected: how many keys are accepted: `limits.stranger.connections` leaves room for that many.
+    """
 
     def __init__(
         self,
@@ -53,6 +63,7 @@ class Server:
         *,
         limits: Limits | None = None,
         borders: WireLimits | None = None,
+        expected: Callable[[], int] = lambda: 0,
     ) -> None:
         self._bind = bind
         self._keys = keys
@@ -60,6 +71,7 @@ class Server:
         self._deliver = deliver
         self._limits = limits or Limits()
         self._borders = borders or WireLimits()
+        self._expected = expected
         self._commands: deque[Command] = deque()
         self._wakeup = -1
         self._waking = threading.Lock()
@@ -88,7 +100,7 @@ class Server:
         self._sockets = open_sockets(self._bind, self._keys, self._limits)
         self._ports = self._sockets.ports
         self._wakeup = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
-        self._watch = ConnectionWatch(self._ports, self._borders)
+        self._watch = ConnectionWatch(self._ports, self._borders, self._expected)
         self._connections = Connections(self._sockets, self._watch, self._batch, self._registry, self._borders)
         self._sending = Sending(self._sockets, self._connections, self._batch, self._registry, borders=self._borders)
         self._reception = Reception(

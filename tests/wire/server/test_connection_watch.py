@@ -169,6 +169,43 @@ def test_connections_of_strangers_are_bounded_and_the_busiest_address_pays(watch
         connection.close()
 
 
+def _ended(connection: socket.socket) -> bool:
+    """Whether the server has ended a connection that waits for nothing."""
+    connection.settimeout(0.2)
+    try:
+        while connection.recv(100):  # the greeting
+            continue
+    except TimeoutError:
+        return False
+    except OSError:
+        return True
+    return True
+
+
+def test_of_many_that_arrive_together_the_first_are_let_through(watched: Any, refusals: Any) -> None:
+    controller = watched(stranger=StrangerLimits(connections=5))
+    port = controller.server.ports.request
+    many = [socket.create_connection(("127.0.0.1", port), timeout=5) for _ in range(20)]
+    _wait_until(lambda: len(refusals) == 15)
+    assert [number for number, connection in enumerate(many) if not _ended(connection)] == [0, 1, 2, 3, 4]
+    assert len(refusals) == 15
+    for connection in many:
+        connection.close()
+
+
+def test_all_minions_that_return_at_once_find_room(watched: Any, refusals: Any) -> None:
+    controller = watched(stranger=StrangerLimits(connections=2))
+    minions = [new_key() for _ in range(12)]
+    for number, key in enumerate(minions):
+        controller.know(key, f"web{number}")
+    raws = [controller.raw(key) for key in minions]
+    for number, raw in enumerate(raws):
+        raw.send(encode(Hello(id=f"web{number}", grains={})))
+    for number in range(12):
+        controller.wait(Incoming, id=f"web{number}")
+    assert refusals == []
+
+
 def test_strangers_that_ask_for_acceptance_leave_room_for_minions(watched: Any, refusals: Any) -> None:
     controller = watched(stranger=StrangerLimits(connections=3))
     strangers = [controller.raw() for _ in range(8)]

@@ -45,7 +45,9 @@ def stored_figures() -> Iterator[Figure]:
 async def _stored(*, starts: bool) -> list[float]:
     with tempfile.TemporaryDirectory(prefix="saltern-bench-") as name:
         folder = Path(name)
-        (folder / "controller").write_text(f"root_dir: {folder}\nsock_dir: {folder}\nlog_level: error\nauto_accept: true\n")
+        (folder / "controller").write_text(
+            f"root_dir: {folder}\nsock_dir: {folder}\nlog_level: error\nauto_accept: true\n"
+        )
         settings = load_settings(folder)
         with Store(settings.store_url) as store, open_source(settings) as source:
             changes = Changes(source.remotes, roots=source.roots)
