@@ -73,7 +73,7 @@ class SwarmFleet:
         self, identities: Sequence[MemberIdentity], address: Address, behaviour: SwarmBehaviour, *, pace: float
     ) -> None:
         self._context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
-        self._context.set(zmq.MAX_SOCKETS, min(MOST_SOCKETS, len(identities) * SOCKETS_OF_MEMBER + 16))
+        self._context.set(zmq.MAX_SOCKETS, MOST_SOCKETS)  # closed ones count until libzmq has come to them
         self._epoll = select.epoll()
         self._by_fd: dict[int, tuple[_Place, zmq.Socket[bytes]]] = {}
         self._timers: list[tuple[float, int, _Place]] = []
