@@ -350,16 +350,19 @@ class Reconciler:
         reason, keys, note = self._revision_reason(row), None, ""
         if not whole:
             changes = self._pending(row)
-            if not changes.run and not self._prunes(row):
+            if not changes.run and not self._prunes(row, changes):
                 self._applied_without_run(row)
                 return
             keys, note = changes.run, headline(changes)
         event = self._cause(row.minion.id)
         self.start(row, session, RunRequest(kind="apply", keys=keys, reason=reason), note=note, event=event)
 
-    def _prunes(self, row: StatusRow) -> bool:
-        """Whether a push that only takes states away has something to do, or to tell: the minion looks."""
-        return self.policy_of(row).prune != "off" and self.store.prune_reports.of(row.minion.id) is not None
+    def _prunes(self, row: StatusRow, changes: PushPlan) -> bool:
+        """Whether a push without states to run takes some away, or prunes otherwise: then the minion looks."""
+        if self.policy_of(row).prune == "off" or self.store.prune_reports.of(row.minion.id) is None:
+            return False
+        held = [self.documents.desired(each.digest) for each in (row.applied, row.desired) if each is not None]
+        return bool(changes.changes) or len({str(each.drift.get("prune")) for each in held}) > 1
 
     def _revision_reason(self, row: StatusRow) -> str:
         """The revision that is applied, with what moved in it; or the pull request."""

@@ -13,6 +13,7 @@ from extmods.folders import ModuleFolders
 from minion.config.files import BadMinionSettings
 from minion.config.groups import (
     BeaconOptions,
+    FileBackupOptions,
     GrainsOptions,
     MineOptions,
     MinionOptions,
@@ -67,6 +68,9 @@ Tabular: TypeAlias = Annotated[
     bool | str, Prepare(lambda value: value if value and isinstance(value, str) else bool(value))
 ]
 Minutes: TypeAlias = Annotated[float, Wanted("a number of minutes", ge=0), Prepare(_minutes)]
+Copies: TypeAlias = Annotated[int, Wanted("a number of copies", ge=0), Prepare(_minutes)]
+Megabytes: TypeAlias = Annotated[float, Wanted("a number of MiB", ge=0), Prepare(_minutes)]
+Days: TypeAlias = Annotated[float, Wanted("a number of days", ge=0), Prepare(_minutes)]
 RawFile: TypeAlias = Annotated[str, Prepare(lambda value: str(value or ReturnOptions().raw_file))]
 MappingOrEmpty: TypeAlias = Annotated[
     Mapping[Any, Any], Prepare(lambda value: value if isinstance(value, Mapping) else {})
@@ -81,6 +85,14 @@ GROUPS: Mapping[str, tuple[Any, Mapping[str, tuple[str, Any]]]] = {
             "saltenv": ("saltenv", TextOrBase),
             "state_aggregate": ("aggregate_packages", Aggregated),
             "state_max_parallel": ("most_parallel", MostParallel),
+        },
+    ),
+    "file_backups": (
+        FileBackupOptions,
+        {
+            "file_backup_copies": ("copies", Copies),
+            "file_backup_size": ("megabytes", Megabytes),
+            "file_backup_days": ("days", Days),
         },
     ),
     "output": (

@@ -29,6 +29,17 @@ class StateOptions(NamedTuple):
     """`state_max_parallel`: states that run at the same time; 0: any number."""
 
 
+class FileBackupOptions(NamedTuple):
+    """Copies of files that states overwrite or delete."""
+
+    copies: int = 5
+    """`file_backup_copies`: of each file; 0: none are kept."""
+    megabytes: float = 100.0
+    """`file_backup_size`: of all together. A file of more than a quarter of that is not kept."""
+    days: float = 30.0
+    """`file_backup_days`: how long they are kept."""
+
+
 class OutputOptions(NamedTuple):
     """How much of a run of states is shown."""
 
@@ -145,6 +156,7 @@ class MinionOptions(NamedTuple):
     beacons: BeaconOptions = BeaconOptions()
     pillar: PillarOptions = PillarOptions()
     status: StatusOptions = StatusOptions()
+    file_backups: FileBackupOptions = FileBackupOptions()
     modules: ModuleFolders = ModuleFolders()
 
 

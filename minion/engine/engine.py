@@ -107,6 +107,7 @@ class StateEngine:
         planned: PlannedMachine | None = None,
         ignoring: Ignoring | None = None,
         looks_again: bool = False,
+        acts_on: Callable[[Machine, Chunk], Machine] = lambda machine, chunk: machine,
     ) -> None:
         """Run on `machine`.
 
@@ -120,6 +121,7 @@ class StateEngine:
             planned: the machine that `functions` look at under test=True; None: they look at the real one.
             ignoring: differences that are neither told nor put right.
             looks_again: whether a state of the tree that changed something is asked at once what it would change now.
+            acts_on: given the machine and a state, what the state acts on.
         """
         self._user_states = user_states
         self._reload = reload
@@ -140,6 +142,7 @@ class StateEngine:
         self._drift = drift
         self._ignoring = ignoring
         self._looks_again = looks_again
+        self._acts_on = acts_on
         self._instead: Instead = lambda chunk, arguments, watched, predicted: predicted
 
     @property
@@ -320,9 +323,10 @@ class StateEngine:
         return result
 
     def _masked(self, chunk: Chunk) -> Machine:
+        machine = self._acts_on(self._machine, chunk)
         if "umask" not in chunk.arguments:
-            return self._machine
-        return cast(Machine, MaskedMachine(self._machine, umask_of(chunk.arguments["umask"])))
+            return machine
+        return cast(Machine, MaskedMachine(machine, umask_of(chunk.arguments["umask"])))
 
     def _checked(self, chunk: Chunk, result: StateResult) -> StateResult:
         """The result as `check_cmd` determines it."""

@@ -59,6 +59,9 @@ class Context:
     """Taken while states run, so that no two runs overlap; None: within a run, or where nobody else runs any."""
     failhard: bool = False
     backup_dir: str = ""
+    """Where copies are kept of files that states overwrite or delete; empty: nowhere."""
+    run_id: str = ""
+    """Of the run that this is; empty: it has none."""
     cachedir: str = ""
     """Where user modules are kept; empty: in memory."""
     config_dir: str = ""

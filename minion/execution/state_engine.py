@@ -11,19 +11,23 @@ from typing import Any, Protocol, TypeVar
 
 from extmods.states import CallableStates
 from highstate.run.ignoring import IgnoreRule
+from minion.config.groups import MinionOptions
 from minion.engine.engine import StateEngine
 from minion.engine.ignored import Ignoring
 from minion.execution.loader import FunctionContext, Modules
 from minion.machine.plan import Machine
 from minion.machine.planned.machine import PlannedMachine
 from minion.machine.read_only import ReadOnly
+from minion.ownership.file_backups import FileBackups
 
 
 class EngineContext(FunctionContext, Protocol):
     """What an engine needs of a `Context`."""
 
     testing: bool
+    options: MinionOptions
     backup_dir: str
+    run_id: str
 
     def reload(self, what: str) -> None:
         """Look again at `grains`, `pillar` or `modules`."""
@@ -62,6 +66,7 @@ def engine_of(
         planned=planned,
         ignoring=Ignoring(rules=tuple(ignored)) if ignored else None,
         looks_again=looks_again,
+        acts_on=FileBackups(context.backup_dir, context.options.file_backups, context.run_id).machine_for,
     )
 
 

@@ -287,6 +287,7 @@ def _context(
         state_queue=state_queue,
         failhard=job.settings.failhard,
         backup_dir=str(job.settings.cachedir / BACKUPS),
+        run_id=job.folder.path.name,
         cachedir=str(job.settings.cachedir),
         config_dir=str(job.settings.config_dir),
         fire=events.fire,

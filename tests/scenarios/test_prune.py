@@ -52,7 +52,7 @@ def test_report_tells_and_changed_content_stays(make_rig):
     fates = {each["resource"].rpartition("/")[2]: each["fate"] for each in diff["unnamed"]["resources"]}
     assert fates == {"link": "reported", "one.conf": "reported", "extra": "reported"}
     assert "no longer named by any state" in rig.saltern("diff", "web1").stdout
-    assert "no state names 3 resources that states made" in rig.saltern("status", "-v").stdout
+    assert "no state names 3 resources that it made" in rig.saltern("status", "-v").stdout
     assert "extra-file (file.managed) of extra" in rig.saltern("why", "web1", "extra-file").stdout
 
     (root / "extra/one.conf").write_text("edited\n")
@@ -72,3 +72,31 @@ def test_an_empty_top_file_removes_nothing(make_rig):
     assert (root / "extra/one.conf").exists()
     assert (root / "app.conf").exists()
     assert "not removed: the highstate is empty" in rig.saltern("status", "-v").stdout
+
+
+def test_what_was_overwritten_and_deleted_is_brought_back(make_rig):
+    rig = make_rig(minions={"web1": {}})
+    root = rig.root("web1")
+    mine = root / "extra/one.conf"
+    mine.parent.mkdir(parents=True)
+    mine.write_text("by hand\n")
+    mine.chmod(0o640)
+    rig.wait_applied(_with_extra(rig))
+    assert mine.read_text() == "one\n"
+    run = rig.history("web1")[0]["run_id"]
+    listed = json.loads(rig.saltern("restore", "web1", str(mine), "--list", "--out", "json").stdout)
+    assert [(one["State"], one["Run"] != "") for one in listed] == [("extra-file (file.managed)", True)]
+    foretold = rig.saltern("restore", "web1", str(mine), "--test", check=False)
+    assert (foretold.returncode, "+by hand" in foretold.stdout, mine.read_text()) == (2, True, "one\n")
+    done = rig.saltern("restore", "web1", str(mine), "--run", listed[0]["Run"])
+    assert mine.read_text() == "by hand\n"
+    assert "writes it again" in done.stderr
+    assert run
+    mine.unlink()
+    rig.saltern("restore", "web1", str(mine), "--run", listed[0]["Run"])
+    assert (mine.read_text(), mine.stat().st_mode & 0o777) == ("by hand\n", 0o640)
+    rig.saltern("sync", "web1", "--whole")
+    rig.wait_applied(_without_extra(rig))
+    assert mine.exists(), "it was there before the state, so nothing removes it"
+    missing = rig.saltern("restore", "web1", str(root / "nothing"), check=False)
+    assert (missing.returncode, "has no copy" in missing.stderr) == (1, True)

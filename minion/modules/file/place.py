@@ -6,13 +6,16 @@ import os
 import shutil
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from minion.arguments.types import Days, Mode, Owner, Reads, Unfit
 from minion.execution.arguments import NotSupported
 from minion.execution.context import Context
 from minion.execution.errors import CallFailed
 from minion.modules.file.look import expanded
+
+if TYPE_CHECKING:
+    from minion.ownership.file_backups import FileBackups
 
 
 def _as_time(value: Any) -> float:
@@ -211,13 +214,22 @@ def list_backups(context: Context, path: str, limit: int | None = None) -> dict[
     if folder is None or not folder.is_dir():
         return {}
     kept = [one for one in folder.iterdir() if one.name.startswith(expanded(path).name + "_")]
-    kept.sort(key=lambda one: one.stat().st_mtime, reverse=True)
+    kept.sort(key=lambda one: one.lstat().st_mtime, reverse=True)
+    made_for = {each.place: each for each in _backups(context).copies()}
     described = {}
     for index, one in enumerate(kept[:limit]):
-        found = one.stat()
+        found = one.lstat()
         when = datetime.datetime.fromtimestamp(found.st_mtime).strftime("%a %b %d %Y %H:%M:%S.%f")
         described[index] = {"Backup Time": when, "Size": found.st_size, "Location": str(one)}
+        if (known := made_for.get(str(one))) is not None:
+            described[index] |= {"Run": known.run, "State": known.state}
     return described
+
+
+def _backups(context: Context) -> FileBackups:
+    from minion.ownership.file_backups import FileBackups
+
+    return FileBackups(context.backup_dir, context.options.file_backups, context.run_id)
 
 
 def restore_backup(context: Context, path: str, backup_id: int) -> dict[str, Any]:
@@ -225,8 +237,21 @@ def restore_backup(context: Context, path: str, backup_id: int) -> dict[str, Any
     kept = list_backups(context, path)
     if backup_id not in kept:
         return {"result": False, "comment": f"backup_id '{backup_id}' does not exist for {path}"}
-    place = Path(kept[backup_id]["Location"])
-    context.machine.write(str(expanded(path)), place.read_bytes())
+    from minion.states.file.paths import make_parents
+    from minion.states.file.perms import Perms
+
+    place, target = Path(kept[backup_id]["Location"]), str(expanded(path))
+    _backups(context).keep(target, "file.restore_backup")
+    if place.is_symlink():
+        context.machine.remove(target)
+        context.machine.symlink(str(place.readlink()), target)
+        return {"result": True, "comment": f"Successfully restored {place} to {path}"}
+    is_gone = context.machine.stat(target) is None
+    make_parents(context.machine, target, Perms())
+    data, found = place.read_bytes(), context.machine.stat(str(place))
+    context.machine.write(target, data, mode=found.mode if found and is_gone else None)
+    if found is not None and is_gone:
+        context.machine.chown(target, found.uid, found.gid)
     return {"result": True, "comment": f"Successfully restored {place} to {path}"}
 
 

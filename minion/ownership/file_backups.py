@@ -1,0 +1,266 @@
+"""Copies of files before states overwrite or delete them, within bounds: what `saltern restore` brings back.
+
+They are in the folder and under the names of Salt's `backup: minion`, so that `file.list_backups` finds both; an index
+beside it says of those that were made here which run and state they were made for. Bounds hold for these alone: a copy
+that a state asked for stays.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import logging
+import os
+import posixpath
+import shutil
+import stat
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from highstate.types import Chunk
+from minion.config.groups import FileBackupOptions
+from minion.machine.durable_files import write_durably
+from minion.machine.plan import Machine
+from minion.states.file.target import keep_copy
+
+log = logging.getLogger(__name__)
+
+MOST_AT_ONCE = 1000
+"""Files of a folder that is deleted."""
+_INDEX = "file_backup.index"
+_NEVER = ("/proc/", "/sys/", "/dev/")
+_ASKED = ("minion", "both", True)
+"""Values of a state's own `backup` by which it keeps a copy itself."""
+
+
+class FileCopy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A copy that was kept."""
+
+    path: str
+    """Of the file."""
+    place: str
+    """Of the copy."""
+    size: int = 0
+    at: float = 0.0
+    run: str = ""
+    state: str = ""
+
+
+class FileBackups:
+    """The copies of a minion."""
+
+    def __init__(
+        self,
+        folder: str,
+        options: FileBackupOptions,
+        run: str = "",
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        """Nothing is looked at before the first copy.
+
+        Args:
+            folder: of the copies; empty: none are kept.
+            options: how many, how large and how old.
+            run: for which run.
+            clock: seconds since the epoch.
+        """
+        self._folder = folder
+        self._options = options
+        self._run = run
+        self._clock = clock
+        self._total: int | None = None
+        """Bytes of all copies; None: they were not counted yet."""
+
+    def keep(self, path: str, state: str) -> None:
+        """Copy what is at a path, where that is a file, a symlink or a folder of them. Never raises.
+
+        Args:
+            path: absolute.
+            state: for people: who is about to overwrite it.
+        """
+        path = posixpath.normpath(path)
+        cache = posixpath.dirname(self._folder)
+        if not self._folder or not self._options.copies or f"{path}/".startswith((*_NEVER, f"{cache}/")):
+            return
+        try:
+            for number, file in enumerate(_files(path)):
+                if number >= MOST_AT_ONCE:
+                    log.warning("event=file_backup_incomplete path=%s most=%d", path, MOST_AT_ONCE)
+                    return
+                self._copy(file, state)
+        except OSError as error:
+            log.warning("event=file_backup_failed path=%s error=%s", path, error)
+
+    def _copy(self, path: str, state: str) -> None:
+        found = os.lstat(path)
+        most = int(self._options.megabytes * 1024 * 1024)
+        if found.st_size > most // 4:
+            log.warning("event=file_backup_too_large path=%s bytes=%d", path, found.st_size)
+            return
+        place = keep_copy(self._folder, path)
+        os.makedirs(posixpath.dirname(place), mode=0o700, exist_ok=True)  # noqa: PTH103
+        if stat.S_ISLNK(found.st_mode):
+            os.symlink(os.readlink(path), place)  # noqa: PTH115, PTH211
+        else:
+            _copy_file(path, place)
+        self._note(FileCopy(path=path, place=place, size=found.st_size, at=self._clock(), run=self._run, state=state))
+        self._total = None if self._total is None else self._total + found.st_size
+        if self._total is None or self._total > most:
+            self.trim()
+
+    def _note(self, copy: FileCopy) -> None:
+        with _locked(self._index):
+            fd = os.open(self._index, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+            try:
+                os.write(fd, msgspec.json.encode(copy) + b"\n")
+            finally:
+                os.close(fd)
+
+    @property
+    def _index(self) -> Path:
+        return Path(posixpath.dirname(self._folder)) / _INDEX
+
+    def copies(self) -> list[FileCopy]:
+        """Those that were kept here, the oldest first."""
+        found: list[FileCopy] = []
+        with contextlib.suppress(OSError):
+            for line in self._index.read_bytes().splitlines():
+                with contextlib.suppress(msgspec.MsgspecError):
+                    found.append(msgspec.json.decode(line, type=FileCopy))
+        return found
+
+    def trim(self) -> None:
+        """Remove what is over the bounds, the oldest first. Raises OSError."""
+        with _locked(self._index):
+            kept, gone = _within(self.copies(), self._options, self._clock())
+            for each in gone:
+                with contextlib.suppress(FileNotFoundError):
+                    os.unlink(each.place)  # noqa: PTH108
+                self._remove_empty(posixpath.dirname(each.place))
+            self._total = sum(each.size for each in kept)
+            if gone:
+                write_durably(self._index, b"".join(msgspec.json.encode(each) + b"\n" for each in kept))
+
+    def _remove_empty(self, folder: str) -> None:
+        while folder.startswith(f"{self._folder}/"):
+            try:
+                os.rmdir(folder)  # noqa: PTH106
+            except OSError:
+                return
+            folder = posixpath.dirname(folder)
+
+    def machine_for(self, machine: Machine, chunk: Chunk) -> Any:
+        """The machine given for a state, with a copy kept of each file that it overwrites or deletes."""
+        return _KeepingMachine(machine, self, f"{chunk.id} ({chunk.state}.{chunk.fun})", chunk)
+
+
+def _within(copies: list[FileCopy], options: FileBackupOptions, now: float) -> tuple[list[FileCopy], list[FileCopy]]:
+    """The copies to keep, the oldest first, and those over the bounds. Pure."""
+    kept: list[FileCopy] = []
+    gone: list[FileCopy] = []
+    number: dict[str, int] = {}
+    total = 0
+    for each in reversed(copies):
+        number[each.path] = number.get(each.path, 0) + 1
+        over = number[each.path] > options.copies or total + each.size > options.megabytes * 1024 * 1024
+        if over or each.at < now - options.days * 86400:
+            gone.append(each)
+        else:
+            total += each.size
+            kept.append(each)
+    return kept[::-1], gone
+
+
+class _KeepingMachine:
+    """The machine given; before each write a copy is kept of what was there."""
+
+    def __init__(self, machine: Machine, backups: FileBackups, state: str, chunk: Chunk) -> None:
+        self._machine = machine
+        self._backups = backups
+        self._state = state
+        self._asked = chunk.arguments.get("backup") in _ASKED
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._machine, name)
+
+    def _keep(self, path: str) -> None:
+        if not self._asked:
+            self._backups.keep(path, self._state)
+
+    def write(self, path: str, data: bytes, *, mode: str | None = None) -> None:
+        """As `Machine.write`."""
+        self._keep(path)
+        self._machine.write(path, data, mode=mode)
+
+    def copy(self, source: str, path: str, *, mode: str | None = None) -> None:
+        """As `Machine.copy`."""
+        self._keep(path)
+        self._machine.copy(source, path, mode=mode)
+
+    def symlink(self, target: str, path: str) -> None:
+        """As `Machine.symlink`."""
+        self._keep(path)
+        self._machine.symlink(target, path)
+
+    def link(self, target: str, path: str) -> None:
+        """As `Machine.link`."""
+        self._keep(path)
+        self._machine.link(target, path)
+
+    def remove(self, path: str) -> None:
+        """As `Machine.remove`."""
+        self._keep(path)
+        self._machine.remove(path)
+
+    def rename(self, source: str, path: str) -> None:
+        """As `Machine.rename`."""
+        self._keep(path)
+        self._machine.rename(source, path)
+
+
+def _files(path: str) -> Iterator[str]:
+    """A file or symlink, or those in a folder; nothing else is copied."""
+    try:
+        mode = os.lstat(path).st_mode
+    except (FileNotFoundError, NotADirectoryError):
+        return
+    if stat.S_ISREG(mode) or stat.S_ISLNK(mode):
+        yield path
+    elif stat.S_ISDIR(mode):
+        for folder, folders, names in os.walk(path):
+            links = [name for name in folders if posixpath.islink(posixpath.join(folder, name))]
+            for name in sorted([*names, *links]):
+                one = posixpath.join(folder, name)
+                if stat.S_ISREG(kind := os.lstat(one).st_mode) or stat.S_ISLNK(kind):
+                    yield one
+
+
+def _copy_file(path: str, place: str) -> None:
+    """A copy with the owner and the mode of the file: it shows nothing to others."""
+    source = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        found = os.fstat(source)
+        copy = os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        with open(source, "rb", closefd=False) as old, open(copy, "wb") as new:  # noqa: PTH123
+            shutil.copyfileobj(old, new, 1 << 20)
+            new.flush()
+            with contextlib.suppress(PermissionError):
+                os.fchown(copy, found.st_uid, found.st_gid)
+            os.fchmod(copy, stat.S_IMODE(found.st_mode))
+    finally:
+        os.close(source)
+
+
+@contextlib.contextmanager
+def _locked(index: Path) -> Iterator[None]:
+    """Hold the index: a run and a call may keep copies at once."""
+    fd = os.open(index.with_name(f"{index.name}.lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(fd)
