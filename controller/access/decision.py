@@ -35,7 +35,8 @@ from matching.matcher import Matcher
 SelectMinions: TypeAlias = Callable[[str], frozenset[str]]
 """Compound target -> the accepted minions in it; none for a target that cannot be read."""
 
-_FUNCTION = re.compile(r"[A-Za-z_]\w*\.[A-Za-z_]\w*", re.ASCII)
+_FUNCTION = re.compile(r"[A-Za-z]\w*\.[A-Za-z]\w*", re.ASCII)
+"""Names with a `_` in front are private to a module: no minion calls them."""
 _ARGUMENT_CHARACTERS = 10_000
 """Of an argument that a pattern is compared with; a longer one fits none."""
 
@@ -101,6 +102,8 @@ def decide_calls(
             return Decision(allowed=False, why=f"{call.fun[:80]!r} is no name of a function")
         if any(_is_named(pattern, call.fun) for pattern in settings.blacklist_modules):
             return Decision(allowed=False, why=f"{call.fun} is in publisher_acl_blacklist")
+        if named := _named_in_arguments(call, settings.blacklist_modules):
+            return Decision(allowed=False, why=f"an argument names {named}, which is in publisher_acl_blacklist")
         if not any(_covers(rule, call, minions, select) for rule in rules):
             return Decision(allowed=False, why=_uncovered(call, principal, source, rules))
     return Decision(allowed=bool(calls), why=source)
@@ -182,6 +185,22 @@ def _fits(pattern: str, text: str) -> bool:
         return Matcher().matches(rf"(?:{pattern})\Z", text)
     except (re.error, PatternRefused):
         return False
+
+
+def _named_in_arguments(call: AskedFunction, blacklist: Sequence[str]) -> str:
+    """A function of the blacklist that is a text among the arguments, as of `module.run`; empty: there is none."""
+    waiting: list[Any] = [call.args, call.kwargs] if blacklist else []
+    while waiting:
+        match waiting.pop():
+            case str(text):
+                for name in (each.strip() for each in text.split(",")):
+                    if _FUNCTION.fullmatch(name) and any(_is_named(pattern, name) for pattern in blacklist):
+                        return name
+            case Mapping() as mapping:
+                waiting += [*mapping.keys(), *mapping.values()]
+            case list() | tuple() as several:
+                waiting += several
+    return ""
 
 
 def _is_blacklisted(name: str, patterns: Iterable[str]) -> bool:

@@ -132,6 +132,53 @@ def test_another_user_may_what_rules_say_and_nothing_else(desk, config_dir, serv
     assert json.loads(rows(served)[1].detail) == {"target": "web*", "args": ["id"], "kwargs": {}}
 
 
+LED_ASTRAY = [
+    call("cmd.run", "*", batch="1"),
+    call("cmd.run", "*", subset=1),
+    call("cmd.run", "*", wait=False),
+    call("cmd.run", "*", progress=True),
+    *(("POST", "/call", {"target": target, "fun": "cmd.run"}) for target in (
+        {"kind": "compound", "expression": "web* or db1"},
+        {"kind": "list", "expression": "web1,db1"},
+        {"kind": "pcre", "expression": ".*"},
+        {"kind": "grain", "expression": "os:*"},
+    )),
+    *(call(fun, args=["cmd.shell", "id"]) for fun in (
+        "test.ping,cmd.shell", "test.ping\ncmd.shell", "TEST.PING", "Test.ping", " test.ping", "test.ping ",
+        "test.ping\0",
+        "t\u0435st.ping", "\uff54est.ping", "test\u2024ping", "test.p\u0131ng", "test._private",
+        "_test.ping", "test.__class__",
+        "cmdmod.run", "CMD.run", "cmd.Run", "cmd.run_all", "module.run", "state.single", "state.apply", "schedule.add",
+        "schedule.run_job", "mine.send", "mine.update", "saltutil.cmd", "saltutil.sync_all", "publish.publish",
+        "publish.runner", "returner.test", "test" * 3000 + ".ping",
+    )),
+    call("test.ping", ret=["redis"]),
+    call("test.ping", ret=["REDIS"]),
+    call("test.ping", ret=["../redis", ""]),
+    call("test.ping", ret_config="other", ret=["syslog"]),
+    *(("POST", "/runner", {"fun": fun, "args": ["*", "cmd.run", ["id"]]}) for fun in (
+        "salt.execute", "salt.cmd", "state.orchestrate", "state.event", "cache.clear_all", "pillar.show_pillar", "jobs",
+        "JOBS.active", "jobs.active,salt.cmd", "_jobs.active",
+    )),
+    *(("POST", "/runner", {"kind": "wheel", "fun": fun}) for fun in ("jobs.active", "key.accept", "config.values")),
+    ("POST", "/runner", {"kind": "minion", "fun": "cmd.run"}),
+    ("POST", "/schedule/run", {"name": "x"}),
+]  # fmt: skip
+"""What somebody asks who may `test.*` everywhere, `cmd.run` on web*, and runners of jobs."""
+
+
+@root_alone
+def test_no_way_of_asking_goes_around_a_rule(desk, config_dir, serve_desk):
+    with_rules(config_dir)
+    with serve_desk(desk, load_settings(config_dir)) as served:
+        answers = ask_as_nobody(served, *LED_ASTRAY)
+        kept = [row for row in rows(served) if row.allowed and row.action != "call test.ping"]
+    let_in = [(one[2], answer) for one, answer in zip(LED_ASTRAY, answers, strict=True) if answer[0] not in (400, 403)]
+    assert [one for one, _ in let_in] == []
+    assert kept == []
+    assert desk.users == []
+
+
 @root_alone
 @pytest.mark.parametrize("route", sorted(set(NEEDS) | {"GET /tokens", "POST /tokens", "GET /audit"}))
 def test_who_has_no_rule_may_nothing(desk, config_dir, serve_desk, route):

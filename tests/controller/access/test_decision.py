@@ -1,6 +1,7 @@
 """Who may call what: Salt's rules, and the ways around them that must lead nowhere."""
 
 import pytest
+import yaml
 
 from controller.access.decision import AskedFunction, decide_calls, decide_peer, decide_role
 from controller.access.principals import NOBODY, Principal
@@ -126,6 +127,36 @@ def test_the_blacklist_comes_first(settings):
     admin = Principal(name="a", groups=frozenset({"admins"}))
     assert may(settings, admin, "file.read", ["db1"])
     assert may(settings, Principal(name="root", everything=True), "cmd.shell")
+
+
+AROUND = yaml.safe_load("""
+- [module.run, [cmd.shell, id]]
+- [module.run, [], {name: cmd.shell, cmd: id}]
+- [module.run, [], {cmd.shell: [{cmd: id}]}]
+- [state.single, [cmd.shell, id]]
+- [state.single, ['file.managed', /etc/x]]
+- [saltutil.cmd, ['*', cmd.shell], {arg: [id]}]
+- [schedule.add, [job], {function: cmd.shell, job_args: [id], seconds: 1}]
+- [schedule.modify, [job, 'function=x'], {function: 'test.ping, cmd.shell'}]
+- [mine.send, [all], {mine_function: cmd.shell}]
+- [mine.update, [], {mine_functions: {all: [{mine_function: cmd.shell}]}}]
+- [publish.publish, ['*', cmd.shell, id]]
+- [publish.publish, ['*', ' cmd.shell ', id]]
+- [beacons.add, [x, [{function: {deep: [[[cmd.shell]]]}}]]]
+- [salt.execute, ['*', cmd.shell], {}, runner]
+- [salt.cmd, [file.read], {}, runner]
+""")
+
+
+@pytest.mark.parametrize("asked", AROUND, ids=str)
+def test_the_blacklist_holds_through_functions_that_call_others(asked):
+    faults = []
+    rules = "{publisher_acl: {bob: ['.*', '@runner']}, publisher_acl_blacklist: {modules: [cmd.shell, 'file.*']}}"
+    settings = read_access(parse_document(rules, "controller"), faults)
+    fun, args, kwargs, kind = [*asked, *[[], {}, "minion"][len(asked) - 1 :]]
+    assert not may(settings, "bob", fun, args=args, kind=kind, **kwargs)
+    assert may(settings, "bob", fun, args=["test.ping"], kind=kind)
+    assert may(settings, Principal(name="root", everything=True), fun, args=args, kind=kind, **kwargs)
 
 
 def test_a_token_has_the_rules_of_its_method(settings):
