@@ -17,7 +17,7 @@ MINIONS = 5000 if FULL else 300
 WHOLE_AGAIN = 15.0
 """Seconds until all are connected after the controller answers; a machine that does something else has twice that."""
 ENROLLED = {"requests_a_second": 5000, "address_requests_a_second": 5000}
-"""Limits of strangers until all are enrolled: they come from one address. The restarts have those that are the default."""
+"""Limits of strangers until all are enrolled: they come from one address. The restarts have the default."""
 MESSAGES_EACH = 4
 """That the controller may get of a minion while it comes back, beside results: Hello, and what it holds."""
 
