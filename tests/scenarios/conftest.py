@@ -7,6 +7,7 @@ from pathlib import Path
 import prepared
 import pytest
 from forges.github import FakeGitHub
+from relayed_rig import RelayRig
 from rig import Rig
 
 MINIONS = {"web1": {"roles": ["web"]}, "web2": {"roles": ["web"]}, "db1": {"roles": ["db"]}}
@@ -58,3 +59,16 @@ def swarm(tmp_path):
     for each in started:
         each.terminate()
         each.wait(10)
+
+
+@pytest.fixture
+def relayed():
+    """A rig behind a relay, which is up."""
+    folder = Path(tempfile.mkdtemp(prefix="saltern-"))
+    made = RelayRig(folder / "1")
+    try:
+        made.up()
+        yield made
+    finally:
+        made.rig.stop_all()
+        shutil.rmtree(folder, ignore_errors=True)
