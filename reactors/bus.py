@@ -195,6 +195,24 @@ class Bus:
         self.keep: Callable[[Event], Event] = _as_it_is
         """Keeps a durable event before anybody sees it; the event, not durable when it could not be kept."""
         self._subscriptions: set[Subscription] = set()
+        self._held: list[Event] | None = None
+
+    @contextlib.contextmanager
+    def held(self) -> Iterator[None]:
+        """Events that are fired inside are for subscribers when it ends well, and for nobody when an error leaves it.
+
+        Put it around a transaction, so that nobody sees an event of what was not stored. Durable events are kept at
+        once, by that transaction.
+        """
+        around, self._held = self._held, []
+        try:
+            yield
+        except BaseException:
+            self._held = around
+            raise
+        fired, self._held = self._held, around
+        for event in fired:
+            self._offer(event)
 
     def publish(self, tag: str, data: Mapping[str, Any], *, cause: int = 0, revision: str = "") -> Event:
         """Fire an event; returns it, so that its id can be the cause of the next."""
@@ -219,6 +237,12 @@ class Bus:
         """Fire an event that was made."""
         if event.durable:
             event = self.keep(event)
+        self._offer(event)
+
+    def _offer(self, event: Event) -> None:
+        if self._held is not None:
+            self._held.append(event)
+            return
         asked = [each for each in self._subscriptions if each.wanted(event)]
         size = _size_of(event) if asked else 0
         for subscription in asked:

@@ -119,7 +119,7 @@ class MessageHandlers:
         """Handle what waits in one transaction; when the store fails, the rest is left to the next."""
         known = len(waiting)
         try:
-            with self.context.store.transaction():
+            with self.context.bus.held(), self.context.store.transaction():
                 while waiting:
                     group = self._taken_together(waiting)
                     if group:
@@ -143,7 +143,7 @@ class MessageHandlers:
     def _deliver_group(self, group: Sequence[Delivery]) -> None:
         before = len(self.context.after_commit)
         try:
-            with self.context.store.savepoint():
+            with self.context.bus.held(), self.context.store.savepoint():
                 left: Sequence[Delivery] = self.calls.take(group)
         except StoreUnavailable:
             raise
@@ -157,7 +157,7 @@ class MessageHandlers:
     def _deliver_one(self, delivery: Delivery) -> None:
         before = len(self.context.after_commit)
         try:
-            with self.context.store.savepoint():
+            with self.context.bus.held(), self.context.store.savepoint():
                 self._take(delivery)
         except StoreUnavailable:
             raise

@@ -208,14 +208,19 @@ class RunResults:
         self._tell_waiters([(run, result) for _, run, result in ended])
 
     def _tell_waiters(self, ended: Sequence[tuple[RunRecord, RunResult]]) -> None:
-        given = [
-            (waiter, result) for run, result in ended if (waiter := self.waiters.pop(run.run_id, None)) is not None
-        ]
+        given = [(run.run_id, result) for run, result in ended if run.run_id in self.waiters]
         if given:
-            self.context.after_commit.add(partial(_give, given))
+            self.context.after_commit.add(partial(self._give, given))
         for kind in dict.fromkeys(run.kind for run, _ in ended):
             of_kind = [(result.outcome, result.seconds) for run, result in ended if run.kind == kind]
             self.context.metrics.runs_ended(kind, of_kind)
+
+    def _give(self, given: Sequence[tuple[str, RunResult]]) -> None:
+        """To those who wait for them: not before they are stored, as they come again where that failed."""
+        for run_id, result in given:
+            waiter = self.waiters.pop(run_id, None)
+            if waiter is not None and not waiter.done():
+                waiter.set_result(result)
 
     def _classes(self, run: RunRecord, result: RunResult) -> dict[str, int]:
         """What a run of the whole machine has found, by class; what it says of its states is kept with their past."""
@@ -295,12 +300,6 @@ def _schedule_data(run: RunRecord, result: RunResult) -> dict[str, Any]:
         return {}
     small = result.metadata and len(msgspec.msgpack.encode(result.metadata)) <= MOST_METADATA
     return {"schedule": result.schedule, **({"metadata": result.metadata} if small else {})}
-
-
-def _give(given: Sequence[tuple[asyncio.Future[RunResult], RunResult]]) -> None:
-    for waiter, result in given:
-        if not waiter.done():
-            waiter.set_result(result)
 
 
 def is_own_run(run_id: str, kind: str = "") -> bool:

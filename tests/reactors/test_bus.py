@@ -1,6 +1,7 @@
 """The event bus: bounded, ordered, and tags matched as Salt matches them."""
 
 import asyncio
+import contextlib
 import tracemalloc
 
 import pytest
@@ -137,3 +138,22 @@ async def test_some_are_taken_at_once_bounded_by_number_and_bytes():
         assert reader.drain() == []
     assert [event for some in taken for event in some] == events
     assert [len(some) for some in taken] == [3, 3, 2]
+
+
+async def test_events_that_are_held_are_for_nobody_when_an_error_leaves_it():
+    bus = Bus(lambda: 1.0)
+    with bus.subscribe() as seen:
+        with bus.held():
+            bus.publish("a", {})
+            with contextlib.suppress(ValueError), bus.held():
+                bus.publish("b", {})
+                raise ValueError
+            with bus.held():
+                bus.publish("c", {})
+            assert seen.drain() == []
+        assert [event.tag for event in seen.drain()] == ["a", "c"]
+        with contextlib.suppress(ValueError), bus.held():
+            bus.publish("d", {})
+            raise ValueError
+        bus.publish("e", {})
+        assert [event.tag for event in seen.drain()] == ["e"]

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import psutil
 import pytest
+from ledger import Ledger, add_module
 from rig import Rig
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="mounts are root's")
@@ -46,6 +47,7 @@ def rig_on(disk):
         Rig(Path(folder), {"web1": {"roles": ["web"]}}, TREE, forked=True) as rig,
     ):
         rig.up()
+        add_module(rig)
         rig.wait_applied(rig.push("first"))
         yield rig, place
 
@@ -88,3 +90,41 @@ def test_a_push_while_the_minions_disk_is_full():
         assert rig.log("web1", 10_000).count(said) < 10, "it is not tried without a pause"
         (place / "ballast").unlink()
         rig.wait_applied(second)
+
+
+def test_jobs_while_the_controllers_disk_is_full():
+    """Nobody is asked for what cannot be kept; what was asked before is done once, and its result comes when it can."""
+    with rig_on("c") as (rig, place):
+        ledger = Ledger(rig)
+        before = [ledger.ask(seconds=seconds) for seconds in (0.1, 2.0, 3.0)]
+        rig.wait("the last to begin", lambda: ledger.done("web1", "job3")[0])
+        fill(place)
+        refused = [ledger.ask() for _ in range(3)]
+        assert [jid for jid, _ in refused] == ["", "", ""]
+        said = rig.saltern("run", "*", "test.ping", check=False)
+        assert said.returncode == 1
+        assert "disk is full" in said.stderr or "No space" in said.stderr, said.stderr
+        rig.wait("all to be done", lambda: ledger.done("web1", "job3") == (1, 1))
+        rig.kill("web1", children=True)
+        rig.start_minion("web1")
+        (place / "ballast").unlink()
+        assert ledger.reconcile_all(before) == {"ok": 3}
+        assert ledger.reconcile_all(refused) == {}
+        assert ledger.reconcile_all([ledger.ask()]) == {"ok": 1}
+
+
+def test_jobs_while_the_minions_disk_is_full():
+    """A job that the minion cannot note is not begun, and the controller is told so."""
+    with rig_on("web1/agent") as (rig, place):
+        ledger = Ledger(rig)
+        before = [ledger.ask(seconds=seconds) for seconds in (2.0, 3.0)]
+        rig.wait("both to begin", lambda: ledger.done("web1", "job1")[0] and ledger.done("web1", "job2")[0])
+        fill(place)
+        meanwhile = [ledger.ask() for _ in range(3)]
+        rig.wait("both to be done", lambda: ledger.done("web1", "job2")[1])
+        assert rig.status()["web1"]["connected"]
+        (place / "ballast").unlink()
+        ledger.reconcile_all(before)
+        came_to = ledger.reconcile_all(meanwhile)
+        assert came_to["ok"] + came_to["failed"] + came_to["refused"] == 3, came_to
+        assert ledger.reconcile_all([ledger.ask()]) == {"ok": 1}

@@ -16,7 +16,7 @@ from prometheus_client.parser import text_string_to_metric_families
 MINIONS = 5000 if FULL else 300
 WHOLE_AGAIN = 15.0
 """Seconds until all are connected after the controller answers; a machine that does something else has twice that."""
-ENROLLED = {"requests_a_second": 5000, "address_requests_a_second": 5000}
+ENROLLED = {"requests_a_second": 5000, "address_requests_a_second": 5000, "address_pending_keys": 20_000}
 """Limits of strangers until all are enrolled: they come from one address. The restarts have the default."""
 MESSAGES_EACH = 4
 """That the controller may get of a minion while it comes back, beside results: Hello, and what it holds."""
@@ -45,16 +45,14 @@ def job(rig, jid):
 
 @pytest.mark.timeout(900)
 def test_a_restart_with_many_minions_is_no_storm_and_loses_none(make_rig, swarm, tmp_path):
-    rig = make_rig(minions={}, alive_interval=2, minion_timeout=20, limits={"stranger": ENROLLED})
+    rig = make_rig(minions={}, alive_interval=2, minion_timeout=20, auto_accept=True, limits={"stranger": ENROLLED})
     rig.push("first")
-    asked = ("--count", str(MINIONS), "--out", "json")
-    token = json.loads(rig.saltern("key", "token", "create", "--id", "load-*", *asked).stdout)["token"]
     (tmp_path / "grains").write_text(json.dumps({"root": "/nowhere", "roles": ["web"]}))
-    words = ("--minions", str(MINIONS), "--id-prefix", "load-", "--token", token, "--delay", "2")
+    words = ("--minions", str(MINIONS), "--id-prefix", "load-", "--delay", "2")
     running = swarm(rig, *words, "--grains", str(tmp_path / "grains"))
     rig.wait("all to connect", lambda: connected(rig) == MINIONS, patience=240)
 
-    rig.configure(limits={})
+    rig.configure(auto_accept=False, limits={})
     jids = []
     for kill in (True, False):
         jids.append(json.loads(rig.saltern("run", "*", "test.echo", "x", "--async", "--out", "json").stdout)["jid"])

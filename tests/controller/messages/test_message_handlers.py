@@ -482,6 +482,32 @@ def test_events_that_could_not_be_stored_are_neither_published_nor_acknowledged(
         assert [event.tag for event in heard.drain()] == ["my/0"]
 
 
+@pytest.mark.parametrize("together", [False, True])
+async def test_a_result_that_cannot_be_committed_is_told_to_nobody_until_it_is(rig, monkeypatch, together):
+    """The disk is full at the end of the transaction: the minion sends it again, and events and askers get it once."""
+    with_run(rig)
+    say(rig, Hello(id="web1", grains={}))
+    numbers = range(2 if together else 1)
+    for number in numbers:
+        rig.store.runs.create(RunRecord(run_id=f"c{number}", minion="web1", kind="call", created=1.0, fun="test.ping"))
+    waiter = rig.handlers.results.waiters["c0"] = asyncio.get_running_loop().create_future()
+    results = [
+        RunResult(run_id=f"c{number}", kind="call", generation=0, digest="", outcome="ok", value=True)
+        for number in numbers
+    ]
+    batch = [Incoming(key=KEY, id="web1", message=each) for each in results]
+    with rig.handlers.context.bus.subscribe("salt/job/*") as heard:
+        with monkeypatch.context() as full:
+            full.setattr("controller.store.database._OpenTransaction.commit", lambda _: unavailable())
+            rig.handlers.deliver(batch)
+            rig.handlers.deliver(batch)
+        assert (heard.drain(), waiter.done(), rig.store.runs.get("c0").finished) == ([], False, None)
+        rig.handlers.deliver(batch)
+        rig.handlers.deliver(batch)
+        assert len(heard.drain()) == len(numbers)
+    assert (await waiter).value is True
+
+
 def unavailable():
     raise StoreUnavailable("disk full")
 
