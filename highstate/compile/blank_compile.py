@@ -21,35 +21,25 @@ from highstate.compile.content import StateModules, content_of, gives_no_content
 from highstate.compile.content_parts import SourceProblems
 from highstate.compile.high import High
 from highstate.compile.shared_compile import ChunkPart, filled_arguments, part_of, with_values
-from highstate.memo.blank_recorder import BlankHistory, BlankInputs
+from highstate.memo.blank_plans import find_plan, learn_plan, texts_of
+from highstate.memo.blank_recorder import BlankInputs
 from highstate.memo.blanks import (
     BlankRefused,
     Filled,
     Leaf,
     NotAlike,
-    always_text,
     fill,
-    fillable,
     form_of,
     has_blanks,
-    numbers_in,
 )
 from highstate.memo.memo import Memo
-from highstate.memo.sources import Read, ReadSources, deep_value
+from highstate.memo.sources import Read, ReadSources
 from highstate.memo.tracked import ReadFiles, Recorder
 from highstate.render.context import RenderContext
-from highstate.render.yaml.blank_scalars import is_text
+from highstate.render.yaml.blank_scalars import BlankScalars
 from highstate.types import Chunk, Compiled, Content, Value
 
 Contexts = Mapping[str, RenderContext]
-
-WORTH = 4
-"""Renders that a minion must have cost, and more, for a compile with blanks to be worth its while."""
-_FIRST_TRIES = 12
-_USES_OF_A_TRY = 4
-"""So many minions must have been served by plans for each further try."""
-_REFUSALS = 6
-"""Times that a compile is begun anew without the blanks that a template looks into."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,48 +64,31 @@ class BlankPlan:
     bodies: tuple[tuple[Value, Filled | None, Filled | None], ...]
     """ID in the high data, and what fills in it and its body."""
     compared: ComparedTexts
-    scalars: tuple[Filled, ...]
-    """Texts of YAML, which must be text when they are filled in."""
-    in_scalars: tuple[int, ...]
-    """Numbers of the blanks in those."""
+    scalars: BlankScalars
     parts: tuple[ChunkPart, ...]
     reads: Mapping[Read, bytes]
     """Of all parts."""
 
 
-def _history_key(key: tuple[Hashable, ...]) -> tuple[Hashable, ...]:
-    return ("history of blanks", *key)
-
-
-def _plan_key(key: tuple[Hashable, ...], history: BlankHistory) -> tuple[Hashable, ...]:
-    return ("with blanks", history.digest, *key)
-
-
 def find(key: tuple[Hashable, ...], memo: Memo, contexts: Contexts, recorder: Recorder) -> Compiled | None:
     """A minion's compile, filled in; None when it has to be compiled."""
-    known = memo.find(_history_key(key), recorder.sources)
-    if known is None or not known.result.leaves:
+    known = find_plan(key, memo, recorder.sources)
+    if known is None:
         return None
-    hit = memo.find(_plan_key(key, known.result), recorder.sources)
-    if hit is None:
-        return None
+    hit, history = known
     made = filled(hit.result, contexts, recorder)
     if made is not None:
         recorder.absorb(hit.reads)
-        known.result.used += 1
+        history.used += 1
     return made
 
 
 def filled(plan: BlankPlan, contexts: Contexts, recorder: Recorder) -> Compiled | None:
     """The plan with the texts of a minion; None when it has to be compiled."""
-    texts = _texts(plan.leaves, recorder.sources)
+    texts = texts_of(plan.leaves, recorder.sources)
     try:
         plan.compared.check(texts)
-        if not (
-            always_text(texts[number] for number in plan.in_scalars)
-            or all(is_text(str(form(texts))) for form in plan.scalars)
-        ):
-            return None
+        plan.scalars.check(texts)
         chunks = list(plan.compiled.lowstate)
         for blank in plan.chunks:
             chunks[blank.index] = _filled_chunk(blank, texts)
@@ -134,12 +107,6 @@ def filled(plan: BlankPlan, contexts: Contexts, recorder: Recorder) -> Compiled 
         contents=contents,
         like=plan.compiled.lowstate,
     )
-
-
-def _texts(leaves: Sequence[Leaf], sources: ReadSources) -> list[str]:
-    """The texts of a minion; one that cannot be filled in was not read, or the plan had not been found."""
-    found = (deep_value(sources.roots[root], path) for root, path in leaves)
-    return [value if fillable(value) else "" for value in found]
 
 
 def _filled_chunk(blank: _BlankChunk, texts: Sequence[str]) -> Chunk:
@@ -223,33 +190,13 @@ def learn(
     compiling: Compiling,
 ) -> None:
     """Make a plan of what a minion's compile shows, if there can be one."""
-    sources = recorder.sources
-    known = memo.find(_history_key(key), sources)
-    if known is None:
-        memo.store(
-            _history_key(key), {}, BlankHistory(roots={root: sources.roots[root] for root in ("grains", "pillar")})
-        )
-        return
-    history: BlankHistory = known.result
-    if history.tried > _FIRST_TRIES + history.used // _USES_OF_A_TRY:
-        return
-    history.learn(sources, recorder.reads)
-    for _ in range(_REFUSALS):
-        if not history.leaves:
-            return
-        history.tried += 1
-        reads = Recorder(sources)
-        blanks = BlankInputs(sources, tuple(history.leaves))
-        try:
-            plan = _plan(blanks, contexts, reads, compiling, compiled.matches)
-        except BlankRefused as refused:
-            history.refuse(refused.leaves)
-            continue
-        if not reads.live and _is_right(plan, compiled, contexts, sources):
-            memo.store(_plan_key(key, history), reads.reads, plan)
-        else:
-            history.tried += _FIRST_TRIES
-        return
+    learn_plan(
+        key,
+        memo,
+        recorder,
+        lambda blanks, reads: _plan(blanks, contexts, reads, compiling, compiled.matches),
+        lambda plan: _is_right(plan, compiled, contexts, recorder.sources),
+    )
 
 
 def _is_right(plan: BlankPlan, compiled: Compiled, contexts: Contexts, sources: ReadSources) -> bool:
@@ -287,14 +234,13 @@ def _plan(
     if high.problems or any(placeholder.looked for placeholder in placed.placeholders):
         raise BlankRefused
     chunks = tuple(replace(chunk, arguments=filled_arguments(chunk.arguments)) for chunk in lowered)
-    if _mentions(reads.reads) or any(has_blanks(repr(warning)) for warning in high.warnings):
+    if any(has_blanks(repr(warning)) for warning in high.warnings):
         raise BlankRefused
     problems = SourceProblems()
-    texts = _texts(blanks.leaves, blanks.real)
+    texts = texts_of(blanks.leaves, blanks.real)
     parts = tuple(part_of(_whole(chunk, texts), contexts, problems) for chunk in chunks)
     if problems.any:
         raise BlankRefused
-    scalars = sorted(blanks.scalars)
     compiled = Compiled(minion_id="", lowstate=chunks, highstate=shown, matches=matches, warnings=tuple(high.warnings))
     bodies = ((id_, form_of(id_), form_of(body)) for id_, body in shown.items())
     return BlankPlan(
@@ -303,8 +249,7 @@ def _plan(
         chunks=tuple(blank for index, chunk in enumerate(chunks) if (blank := _blank_chunk(index, chunk)) is not None),
         bodies=tuple(body for body in bodies if body[1] is not None or body[2] is not None),
         compared=compared_texts(placed, chunks),
-        scalars=tuple(form for scalar in scalars if (form := form_of(scalar)) is not None),
-        in_scalars=tuple(sorted({number for scalar in scalars for number in numbers_in(scalar)})),
+        scalars=BlankScalars.of(blanks.scalars),
         parts=parts,
         reads={read: was for part in parts for read, was in (part.reads or {}).items()},
     )
@@ -314,11 +259,6 @@ def _whole(chunk: Chunk, texts: Sequence[str]) -> Chunk:
     """A chunk as the minion has it of which the plan is made."""
     blank = _blank_chunk(0, chunk)
     return chunk if blank is None else _filled_chunk(blank, texts)
-
-
-def _mentions(reads: Mapping[Read, bytes]) -> bool:
-    """Whether a path, question or key that was read has a blank in it: it would be another one for each minion."""
-    return any(has_blanks(repr(read)) for read in reads)
 
 
 def _blank_chunk(index: int, chunk: Chunk) -> _BlankChunk | None:

@@ -1,13 +1,13 @@
 """A render with blanks: what templates are given in place of a minion's own values, and what they read of it.
 
 `BlankRecorder` is the `Recorder` of such a render. What it records holds for every minion whose values may be filled
-in. Which values are worth a blank is learned from two minions of which a template read different texts.
+in. `blank_plans` says which values are worth a blank.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from highstate.memo.blanks import (
@@ -23,7 +23,7 @@ from highstate.memo.blanks import (
     token,
 )
 from highstate.memo.handed_out import HandedOut
-from highstate.memo.sources import Read, ReadSources, deep_value, digest_value, with_places
+from highstate.memo.sources import Read, ReadSources, with_places
 from highstate.memo.tracked import Recorder
 from highstate.types import Value
 
@@ -118,62 +118,3 @@ class BlankRecorder(Recorder):
         handed_out = self.plain_values.sources.handed_out
         if handed_out.settle() or self.sources.handed_out.settle() or self.changed() or self.plain_values.changed():
             raise BlankRefused
-
-
-_DEEPEST = 50
-
-
-@dataclass(slots=True, eq=False)
-class BlankHistory:
-    """What was learned from the minions of one kind: which values of theirs are worth a blank."""
-
-    roots: Mapping[str, Mapping[str, Value]]
-    """Of the first of them."""
-    leaves: dict[Leaf, None] = field(default_factory=dict)
-    digest: bytes = b""
-    """Names the leaves."""
-    refused: set[Leaf] = field(default_factory=set)
-    """Those that a template looks into."""
-    tried: int = 0
-    """Times that a compile with blanks was begun."""
-    used: int = 0
-    """Minions that such a compile has served."""
-
-    def refuse(self, leaves: frozenset[Leaf]) -> None:
-        """No blanks for these any more; none given: for all."""
-        for leaf in leaves or tuple(self.leaves):
-            self.leaves.pop(leaf, None)
-            self.refused.add(leaf)
-        self.digest = digest_value(list(self.leaves))
-
-    def learn(self, sources: ReadSources, reads: Mapping[Read, bytes]) -> None:
-        """Add the texts that another minion has in other words, among what was read of it."""
-        for read in reads:
-            if read[0] in ("peek", "value") and read[1] in _ROOTS:
-                root, path = read[1], read[2]
-                here = deep_value(sources.roots[root], path)
-                if read[0] == "peek" and isinstance(here, Mapping):
-                    continue
-                for place in differences(deep_value(self.roots[root], path), here):
-                    leaf = root, (*path, *place)
-                    if leaf not in self.refused and len(self.leaves) < MOST_BLANKS:
-                        self.leaves[leaf] = None
-        self.digest = digest_value(list(self.leaves))
-
-
-def differences(one: Value, other: Value, depth: int = 0) -> Iterator[tuple[Any, ...]]:
-    """Places of the texts in two values that could be filled in and are not the same in both."""
-    if one is other or depth > _DEEPEST:
-        return
-    if fillable(one) and fillable(other):
-        if one != other:
-            yield ()
-    elif isinstance(one, dict) and isinstance(other, dict):
-        for key, inner in one.items():
-            if key in other:
-                for place in differences(inner, other[key], depth + 1):
-                    yield (key, *place)
-    elif isinstance(one, list) and isinstance(other, list) and len(one) == len(other):
-        for at, (inner, another) in enumerate(zip(one, other, strict=True)):
-            for place in differences(inner, another, depth + 1):
-                yield (at, *place)

@@ -27,7 +27,7 @@ TOKEN = re.compile(_MARK + r"(\d{4})kxjzq")
 MOST_BLANKS = 2000
 _FILLABLE = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9_.-]{0,98}[A-Za-z0-9_])?")
 """Values that may be filled in: one word, which means the same wherever it stands in YAML, JSON and quotes, unless it
-is a number, a date or a word like `yes` (`always_text`, `blank_scalars.is_text`)."""
+is a number, a date or a word like `yes` (`always_text`, `BlankScalars`)."""
 LONGEST = 100
 _ALWAYS_TEXT = re.compile("[ghjkmpqvwGHJKMPQVW]")
 """Letters that are in no scalar of YAML but text."""

@@ -8,14 +8,18 @@ from __future__ import annotations
 
 import copy
 import fnmatch
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from highstate.aggregation import Joinable, unmarked
 from highstate.data_limits import unbounded
+from highstate.memo.blank_plans import is_costly, learn_plan
+from highstate.memo.blank_recorder import BlankInputs
+from highstate.memo.blanks import BlankRefused
 from highstate.memo.sources import digest_value
 from highstate.memo.tracked import Recorder
+from highstate.pillar.blank_pillar import BlankPillar, blank_pillar, filled_pillar
 from highstate.render.context import RenderContext, RenderFailed
 from highstate.render.lines import LineMap
 from highstate.render.pipeline import SHAPING, render_sls
@@ -59,29 +63,71 @@ def compile_pillar(
         digest_value([nodegroups or {}, override or {}, *(context.opts.get(name) for name in SHAPING)]),
     )
     recorder = Recorder(context.sources)
+    merging = _Merging(strategy=strategy, merge_lists=merge_lists, includes_override_sls=includes_override_sls)
     hit = context.memo.find(key, context.sources) if context.memo is not None else None
     if hit is not None:
         recorder.absorb(hit.reads)
         done: PillarResult = hit.result
     else:
-        work = replace(context, reads=recorder)
-        top = top_matches(
-            work,
-            pillar_stage=True,
-            top_file=top_file,
-            env_order=env_order,
-            nodegroups=nodegroups,
-            saltenv=pillarenv,
-            top_saltenv=context.saltenv if strategy == "none" else None,
-        )
-        merging = _Merging(strategy=strategy, merge_lists=merge_lists, includes_override_sls=includes_override_sls)
-        done = _render_all(work, top, merging, override or {})
-        done = replace(done, bounded=not unbounded(done.pillar))
-        if context.memo is not None and not recorder.live:
-            context.memo.store(key, recorder.reads, done)
+
+        def top() -> TopResult:
+            return top_matches(
+                replace(context, reads=recorder),
+                pillar_stage=True,
+                top_file=top_file,
+                env_order=env_order,
+                nodegroups=nodegroups,
+                saltenv=pillarenv,
+                top_saltenv=context.saltenv if strategy == "none" else None,
+            )
+
+        done = _made(context, recorder, top, merging, override or {}, key)
     if context.reads is not None:
         context.reads.absorb(recorder.reads, recorder.live)
     return done
+
+
+def _made(
+    context: RenderContext,
+    recorder: Recorder,
+    top: Callable[[], TopResult],
+    merging: _Merging,
+    override: Mapping[str, Value],
+    key: tuple[Hashable, ...],
+) -> PillarResult:
+    """A pillar that nobody had before: filled in, or rendered."""
+    memo = context.memo
+    if memo is None:
+        return _rendered(replace(context, reads=recorder), top(), merging, override)
+    blanks = not override and context.ports.dummies is None and merging.carries_blanks
+    if blanks and (alike := filled_pillar(key, memo, recorder)) is not None:
+        return PillarResult(pillar=alike, bounded=True)
+    misses = memo.misses
+    found = top()
+    of_top = dict(recorder.reads)
+    done = _rendered(replace(context, reads=recorder), found, merging, override)
+    if recorder.live:
+        return done
+    memo.store(key, recorder.reads, done)
+    sls = sum(map(len, found.matches.values()))
+    if not (blanks and done.bounded and not done.errors and is_costly(memo.misses - misses, sls)):
+        return done
+
+    def make(inputs: BlankInputs, reads: Recorder) -> BlankPillar:
+        reads.absorb(of_top)
+        work = replace(context, memo=None, blanks=inputs, reads=reads)
+        result = _rendered(work, found, merging, {})
+        if result.errors or not result.bounded:
+            raise BlankRefused
+        return blank_pillar(result.pillar, inputs)
+
+    learn_plan(key, memo, recorder, make, lambda plan: repr(plan.filled(recorder.sources)) == repr(done.pillar))
+    return done
+
+
+def _rendered(context: RenderContext, top: TopResult, merging: _Merging, override: Mapping[str, Value]) -> PillarResult:
+    done = _render_all(context, top, merging, override)
+    return replace(done, bounded=not unbounded(done.pillar))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,6 +137,11 @@ class _Merging:
     strategy: str
     merge_lists: bool
     includes_override_sls: bool
+
+    @property
+    def carries_blanks(self) -> bool:
+        """Whether merging looks at keys alone: items of lists that are merged are compared."""
+        return self.strategy in ("smart", "recurse", "overwrite") and not self.merge_lists
 
     def __call__(self, old: dict[str, Value], new: Mapping[str, Value]) -> dict[str, Value]:
         if self.strategy == "overwrite":

@@ -11,6 +11,7 @@ from typing import Any
 
 from highstate.aggregation import Joinable, unmarked
 from highstate.memo.blank_recorder import BlankRecorder
+from highstate.memo.blanks import BlankRefused, form_of
 from highstate.memo.sources import digest_value
 from highstate.memo.tracked import Recorder
 from highstate.render import jinja
@@ -57,6 +58,9 @@ def render_sls(
 
     `sls` is its dotted name, `extra` are further variables (the defaults of a pillar include).
     """
+
+    if context.blanks is not None and extra and form_of(dict(extra)) is not None:
+        raise BlankRefused  # these are texts that came out of YAML, and would not tell who looks at them
 
     def render(job: RenderJob) -> _Done:
         variables = {**place_variables(path), "sls": sls, **(extra or {})}

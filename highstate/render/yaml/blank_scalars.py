@@ -8,11 +8,23 @@ ends no scalar and begins nothing. What is left is the kind of a scalar: `{{ val
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 import yaml
 from yaml.resolver import Resolver
 
-from highstate.memo.blanks import LONGEST, TOKEN, BlankRefused, has_blanks
+from highstate.memo.blanks import (
+    LONGEST,
+    TOKEN,
+    BlankRefused,
+    Filled,
+    NotAlike,
+    always_text,
+    form_of,
+    has_blanks,
+    numbers_in,
+)
 from highstate.types import Value
 
 _MISREAD = re.compile(r"[&*!%\\]\S*" + TOKEN.pattern)
@@ -52,7 +64,31 @@ def _gather(value: Value, found: set[str], seen: set[int]) -> None:
             _gather(inner, found, seen)
 
 
-def is_text(scalar: str) -> bool:
+@dataclass(frozen=True, slots=True)
+class BlankScalars:
+    """Scalars with blanks, which must be text when they are filled in."""
+
+    forms: tuple[Filled, ...]
+    numbers: tuple[int, ...]
+    """Of the blanks in them."""
+
+    @classmethod
+    def of(cls, scalars: Iterable[str]) -> BlankScalars:
+        """Those of a compile."""
+        known = sorted(scalars)
+        numbers = {number for scalar in known for number in numbers_in(scalar)}
+        forms = tuple(form for scalar in known if (form := form_of(scalar)) is not None)
+        return cls(forms, tuple(sorted(numbers)))
+
+    def check(self, texts: Sequence[str]) -> None:
+        """NotAlike where one of them is a number, a date or another word, filled in with these texts."""
+        if not always_text(texts[number] for number in self.numbers) and not all(
+            _is_text(str(form(texts))) for form in self.forms
+        ):
+            raise NotAlike
+
+
+def _is_text(scalar: str) -> bool:
     """Whether a scalar without quotes is text."""
     if scalar[:1] not in _FIRST:
         return True

@@ -7,9 +7,10 @@ from effort import examples
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from highstate.compile import CompileOptions, blank_compile, compile_minion
+from highstate.compile import CompileOptions, compile_minion
 from highstate.files import MemoryFiles
-from highstate.memo.blank_recorder import BlankHistory
+from highstate.memo import blank_plans
+from highstate.memo.blank_plans import BlankHistory
 from highstate.memo.memo import Memo
 from highstate.ports import NO_PORTS, CompilePorts
 from highstate.types import Compiled, Minion
@@ -90,6 +91,20 @@ DECLARATIONS = [
     "{{% set x = pillar.pop('own', 1) %}}\n{id}:\n  test.nop:\n    - value: {own}\n",
 ]
 
+PILLAR = """\
+own: {{ grains.inner | json }}
+deep:
+  host: {{ grains.id | json }}
+  os: {{ grains.os }}
+  b: {{ grains.fqdn | json }}
+"""
+OF_PILLAR = [
+    "own: {own}\n", "own: '{own}'\n", "deep:\n  host: {own}\n  more: [{own}, b]\n", "deep:\n  {own}: 1\n  web1: 2\n",
+    "names:\n  {own}: n\n", "include:\n  - r:\n      defaults:\n        given: {own}\n",
+    "include:\n  - r:\n      key: {own}\n",
+    "include:\n  - {own}\n", "text: |\n  kept for {own}\n", "{own}: x\n", "list: [{own}]\n", "x: y\n",
+]  # fmt: skip
+
 PREFIX = """\
 {% macro header(who) %}# kept for {{ who }}{% endmacro %}
 {% set block %}b {{ grains.id }}{% endset %}
@@ -124,8 +139,23 @@ def sls(draw: st.DrawFn, names: str) -> str:
     return made
 
 
+@st.composite
+def of_pillar(draw: st.DrawFn) -> str:
+    chosen = draw(st.lists(st.sampled_from(OF_PILLAR), min_size=1, max_size=3, unique=True))
+    usual = draw(st.sampled_from(EXPRESSIONS[:12]))
+    own = draw(st.one_of(st.just("{{ V }}"), st.just(usual), st.sampled_from(EXPRESSIONS)))
+    return "".join(
+        text.format(own=own.replace("V", draw(st.sampled_from(["grains.id", "grains.fqdn"])))) for text in chosen
+    )
+
+
 tree = st.fixed_dictionaries(
     {
+        "pillar/p.sls": st.one_of(
+            st.just(PILLAR), of_pillar().map(lambda text: PILLAR.replace("own:", "own1:") + text)
+        ),
+        "pillar/q.sls": st.one_of(st.just(""), st.just("x: {{ grains.id }}\n"), of_pillar()),
+        "pillar/r.sls": st.sampled_from(["r: {{ grains.id }}\n", "r: {{ given | default('d') | upper }}\n"]),
         "one.sls": sls("a"),
         "two.sls": sls("b"),
         "t.jinja": st.sampled_from(
@@ -150,11 +180,8 @@ def compiled(
     ports: CompilePorts = NO_PORTS,
 ) -> Compiled:
     states = {"top.sls": "base:\n  '*':\n    - one\n    - two\n", **content}
-    pillar = {
-        "top.sls": "base:\n  '*':\n    - p\n",
-        "p.sls": "own: {{ grains.inner | json }}\ndeep:\n  host: {{ grains.id | json }}\n"
-        "  os: {{ grains.os }}\n  b: {{ grains.fqdn | json }}\n",
-    }
+    pillar = {"top.sls": "base:\n  '*':\n    - p\n    - q\n", "q.sls": "", "p.sls": PILLAR}
+    pillar |= {path.removeprefix("pillar/"): text for path, text in content.items() if path.startswith("pillar/")}
     grains = {"id": who[0], "fqdn": who[1], "inner": who[2], "os": who[3], "list": [who[0], "b"]}
     minion = Minion(id=who[0], grains=grains)
     trees = [MemoryFiles({"base": {path: text.encode() for path, text in one.items()}}) for one in (states, pillar)]
@@ -163,8 +190,9 @@ def compiled(
 
 @pytest.fixture(autouse=True)
 def _always_worth_it(monkeypatch):
-    monkeypatch.setattr(blank_compile, "WORTH", -1)
-    monkeypatch.setattr(blank_compile, "_FIRST_TRIES", 1000)
+    monkeypatch.setattr(blank_plans, "FEWEST", 0)
+    monkeypatch.setattr(blank_plans, "PART", 1000)
+    monkeypatch.setattr(blank_plans, "PRICE", 0)
 
 
 def assert_same(found: Compiled, fresh: Compiled) -> None:
@@ -192,10 +220,10 @@ HEADED = {
 }
 
 
-def served(memo: Memo) -> int:
-    """Minions that blanks have served."""
-    leaves = [leaf.result for leaf in memo._leaves.values()]
-    return sum(leaf.used for leaf in leaves if isinstance(leaf, BlankHistory))
+def served(memo: Memo, kind: str = "lowstate") -> int:
+    """Minions that blanks have served: with states, or with a pillar."""
+    known = [leaf.result for leaf in memo._leaves.values() if leaf.key is not None and kind in leaf.key]
+    return sum(one.used for one in known if isinstance(one, BlankHistory))
 
 
 def test_further_minions_are_filled_in():
@@ -205,7 +233,7 @@ def test_further_minions_are_filled_in():
         found = compiled(HEADED, who, memo)
         assert_same(found, compiled(HEADED, who))
         assert bool(found.like) == (number > 1)
-    assert served(memo) == 2
+    assert (served(memo), served(memo, "pillar")) == (2, 2)
     assert [chunk.name for chunk in found.lowstate] == ["/etc/mx_3", "b-mx_3", "c"]
 
 
