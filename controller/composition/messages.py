@@ -18,6 +18,7 @@ from controller.messages.after_commit import AfterCommit
 from controller.messages.backpressure import Backpressure
 from controller.messages.call_results import CallResults
 from controller.messages.context import MessageContext, Reconcilers
+from controller.messages.greetings import Greetings
 from controller.messages.key_requests import KeyRequests
 from controller.messages.key_rotations import KeyRotations
 from controller.messages.message_handlers import AnswerSources, MessageHandlers
@@ -90,23 +91,16 @@ def compose_handlers(
     )
     replies = Replies(context=context, server=server, greeting=greeting)
     results = _results(shared, context, reconciler)
+    reconcilers = Reconcilers(runs=reconciler, builds=compilation.builds)
+    keys = _key_requests(shared, context, replies, compilation)
     return MessageHandlers(
         context=context,
         replies=replies,
-        keys=KeyRequests(
-            context=context,
-            replies=replies,
-            keyring=shared.keyring,
-            builds=compilation.builds,
-            enrolment=Enrolment(autosign=Autosign(_autosign(settings)), tokens=shared.enrolment_tokens),
-            rotations=KeyRotations(
-                context=context,
-                replies=replies,
-                keyring=shared.keyring,
-                next_key_file=settings.pki_dir / "controller.key.next",
-            ),
+        keys=keys,
+        greetings=Greetings(
+            context=context, replies=replies, keys=keys, reconcilers=reconcilers, mines=compilation.mines
         ),
-        reconcilers=Reconcilers(runs=reconciler, builds=compilation.builds),
+        reconcilers=reconcilers,
         results=results,
         calls=CallResults(context=context, replies=replies, results=results),
         events=RunEventHandler(context=context, reconciler=reconciler, publisher=publisher),
@@ -118,6 +112,25 @@ def compose_handlers(
             mine_pace=MinePace(settings.limits.minion, partial(shared.metrics.limit_refused, "minion")),
             states=_state_questions(shared, replies, compilation),
             peers=_peer_calls(shared, replies, access),
+        ),
+    )
+
+
+def _key_requests(
+    shared: Shared, context: MessageContext, replies: Replies, compilation: CompilationParts
+) -> KeyRequests:
+    settings = shared.resources.settings
+    return KeyRequests(
+        context=context,
+        replies=replies,
+        keyring=shared.keyring,
+        builds=compilation.builds,
+        enrolment=Enrolment(autosign=Autosign(_autosign(settings)), tokens=shared.enrolment_tokens),
+        rotations=KeyRotations(
+            context=context,
+            replies=replies,
+            keyring=shared.keyring,
+            next_key_file=settings.pki_dir / "controller.key.next",
         ),
     )
 

@@ -45,7 +45,7 @@ class CallResults:
     replies: Replies
     results: RunResults
 
-    def is_about_call(self, delivery: Delivery) -> bool:
+    def takes(self, delivery: Delivery) -> bool:
         """Whether a delivery can be taken together with others of its kind."""
         if not isinstance(delivery, Incoming) or delivery.id is None:
             return False
@@ -54,7 +54,7 @@ class CallResults:
             isinstance(message, RunResult) and message.kind == "call" and not message.states and not message.ending
         )
 
-    def take(self, group: Sequence[Delivery]) -> list[Delivery]:
+    def take_together(self, group: Sequence[Delivery]) -> list[Delivery]:
         """Store what these say, in their order; those that it leaves to be handled one by one.
 
         What it publishes comes after all is written: when the store fails, nothing has happened.

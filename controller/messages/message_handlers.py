@@ -7,7 +7,6 @@ follows from it is decided by `reconcile`. A minion can make us store its own re
 from __future__ import annotations
 
 import asyncio
-import time
 from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -20,6 +19,7 @@ from controller.compilation.mine import GET, MineRefused, MineStore
 from controller.messages.call_results import MOST_TOGETHER, CallResults
 from controller.messages.context import MessageContext, Reconcilers
 from controller.messages.grains import trusted_grains
+from controller.messages.greetings import Greetings
 from controller.messages.key_requests import KeyRequests
 from controller.messages.mine_pace import MinePace
 from controller.messages.minion_events import MinionEventHandler
@@ -32,12 +32,8 @@ from controller.sessions.file_answers import FileAnswers
 from controller.sessions.sessions import Session
 from controller.store import StoreError, StoreUnavailable
 from highstate.types import Minion
-from reactors import tags
 from wire.messages import (
-    CHECKS_CALLS,
-    MOST_CHECKED,
     Bye,
-    CheckCalls,
     FactAnswers,
     FactQuery,
     FindFile,
@@ -98,6 +94,7 @@ class MessageHandlers:
     context: MessageContext
     replies: Replies
     keys: KeyRequests
+    greetings: Greetings
     reconcilers: Reconcilers
     results: RunResults
     calls: CallResults
@@ -121,10 +118,7 @@ class MessageHandlers:
         try:
             with self.context.bus.held(), self.context.store.transaction():
                 while waiting:
-                    group = self._taken_together(waiting)
-                    if group:
-                        self._deliver_group(group)
-                    else:
+                    if not any(self._deliver_group(kind, waiting) for kind in (self.calls, self.greetings)):
                         self._deliver_one(waiting.popleft())
         except StoreUnavailable as error:
             self.context.after_commit.drop()
@@ -133,18 +127,17 @@ class MessageHandlers:
             )
         self.context.after_commit.run()
 
-    def _taken_together(self, waiting: deque[Delivery]) -> list[Delivery]:
-        """What stands at the head and is stored together, taken from what waits."""
-        group = list(takewhile(self.calls.is_about_call, islice(waiting, MOST_TOGETHER)))
+    def _deliver_group(self, kind: CallResults | Greetings, waiting: deque[Delivery]) -> bool:
+        """Handle what stands at the head and is stored together; False where that is nothing of this kind."""
+        group = list(takewhile(kind.takes, islice(waiting, MOST_TOGETHER)))
+        if not group:
+            return False
         for _ in group:
             waiting.popleft()
-        return group
-
-    def _deliver_group(self, group: Sequence[Delivery]) -> None:
         before = len(self.context.after_commit)
         try:
             with self.context.bus.held(), self.context.store.savepoint():
-                left: Sequence[Delivery] = self.calls.take(group)
+                left: Sequence[Delivery] = kind.take_together(group)
         except StoreUnavailable:
             raise
         except Exception:
@@ -153,6 +146,7 @@ class MessageHandlers:
             left = group
         for each in left:
             self._deliver_one(each)
+        return True
 
     def _deliver_one(self, delivery: Delivery) -> None:
         before = len(self.context.after_commit)
@@ -203,7 +197,7 @@ class MessageHandlers:
         if incoming.id is None:
             return
         if isinstance(message, Hello):
-            self._hello(incoming, incoming.id, message)
+            self.greetings.greet([incoming])
             return
         session = self.context.sessions.session(incoming.id)
         if session is None or session.key != incoming.key:
@@ -269,7 +263,7 @@ class MessageHandlers:
         session.grains = grains
         self.context.store.minions.seen(session.minion, session.seen, grains=grains)
         self.answers.mines.changed()
-        self._grains_changed(session.minion)
+        self.greetings.tell_grains_changed(session.minion)
 
     def _mine(self, minion: str, entries: Mapping[str, MineEntry]) -> None:
         """Take the values of a minion's mine, now or when it may change them again."""
@@ -296,65 +290,6 @@ class MessageHandlers:
                     log.error("mine not stored; it is taken with its next change", minion=minion, error=str(error))
 
     # --- connections ---
-
-    def _hello(self, incoming: Incoming, minion: str, message: Hello) -> None:
-        key, now = incoming.key, self.context.clock()
-        before = self.context.sessions.session(minion)
-        known = self.context.store.minions.get(minion)
-        held, session = digest_of(message.held), message.session[:64]
-        grains = trusted_grains(minion, message.grains)
-        self.context.store.minions.seen(minion, now, grains=grains, session=session, held=held)
-        self.context.sessions.connect(
-            Session(
-                minion=minion,
-                key=key,
-                session=session,
-                grains=grains,
-                seen=now,
-                heard=self.context.steady(),
-                held=held,
-                takes=frozenset(message.takes),
-                applied=applied_of(message.applied),
-                follows=message.follows,
-                relay=incoming.relay,
-            )
-        )
-        self.replies.greet(key)
-        self.keys.rotations.announce(key)
-        self._check_calls(key, minion, message.takes)
-        started = 0
-        if before is None:
-            started = self._say_started(minion, message.session)
-            log.info("minion connected", minion=minion, **({"relay": incoming.relay} if incoming.relay else {}))
-        self.reconcilers.builds.connected(minion, started)
-        if known is None or dict(known.grains) != grains:
-            self.answers.mines.changed()
-            self._grains_changed(minion, started)
-        self.reconcilers.runs.wake([minion])
-
-    def _check_calls(self, key: str, minion: str, takes: Sequence[str]) -> None:
-        """Ask what became of calls without a result: what was sent before this connection may be lost."""
-        if CHECKS_CALLS not in takes:
-            return
-        sent = [
-            run.run_id
-            for run in self.context.store.runs.open(minion)
-            if run.kind == "call" and (run.digest or not run.revision)  # others wait to be compiled
-        ]
-        for at in range(0, len(sent), MOST_CHECKED):
-            self.replies.send(key, CheckCalls(run_ids=tuple(sent[at : at + MOST_CHECKED])))
-
-    def _say_started(self, minion: str, session: str) -> int:
-        """PublishCall that a minion has connected, in both of Salt's forms; the id of the first event."""
-        at = time.asctime(time.gmtime(self.context.clock()))
-        new, old = tags.minion_start(minion, at)
-        event = self.context.bus.publish(new[0], {**new[1], "session": session})
-        self.context.bus.publish(*old, cause=event.id)
-        return event.id
-
-    def _grains_changed(self, minion: str, cause: int = 0) -> None:
-        event = self.context.bus.publish(f"saltern/minion/{minion}/grains", {"id": minion}, cause=cause)
-        self.reconcilers.builds.grains_changed(minion, event.id)
 
     def _gone(self, session: Session | None, why: str) -> None:
         if session is not None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
@@ -29,6 +29,23 @@ _HAS_KEY = minions.c.id.in_(
 )  # as the partial index says it
 _ACCEPTED = select(minions.c.id).where(_HAS_KEY).order_by(minions.c.id)
 _ACCEPTED_OF = select(minions.c.id).where(_HAS_KEY, minions.c.id.in_(bindparam("ids", expanding=True)))
+_OF_IDS = select(minions).where(minions.c.id.in_(bindparam("ids", expanding=True)))
+_GREETED: dict[str, Any] = {
+    "last_seen": bindparam("now"),
+    **{name: bindparam(f"new_{name}") for name in ("grains", "session", "held")},
+}
+_GREET_AGAIN = update(minions).where(minions.c.id == bindparam("of")).values(_GREETED)
+_GREET_FIRST = insert(minions).values({"id": bindparam("of"), "epoch": "", "paused": False, **_GREETED})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GreetedMinion:
+    """What a minion has said in its Hello, and when."""
+
+    now: float
+    grains: Mapping[str, Any]
+    session: str
+    held: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,9 +74,32 @@ class Minions:
 
     def get(self, minion_id: str) -> MinionRecord | None:
         """One minion with its grains."""
+        return self.of_ids([minion_id]).get(minion_id)
+
+    def of_ids(self, ids: Sequence[str]) -> dict[str, MinionRecord]:
+        """Minions with their grains, by id."""
         with self.database.read() as connection:
-            row = connection.execute(select(minions).where(minions.c.id == minion_id)).first()
-        return None if row is None else _record(row._mapping)
+            rows = [row for part in chunks(ids) for row in connection.execute(_OF_IDS, {"ids": part})]
+        return {row.id: _record(row._mapping) for row in rows}
+
+    def greeted(self, greetings: Mapping[str, GreetedMinion], known: Collection[str]) -> None:
+        """These minions have said Hello; those that are not `known` get their record."""
+        rows = {
+            minion: {
+                "now": said.now,
+                "new_grains": msgspec.msgpack.encode(said.grains),
+                "new_session": said.session,
+                "new_held": said.held,
+            }
+            for minion, said in greetings.items()
+        }
+        again = [{"of": minion, **row} for minion, row in rows.items() if minion in known]
+        first = [{"of": minion, **row} for minion, row in rows.items() if minion not in known]
+        with self.database.write() as connection:
+            if again:
+                connection.execute(_GREET_AGAIN, again)
+            if first:
+                connection.execute(_GREET_FIRST, first)
 
     def seen(
         self,

@@ -7,10 +7,11 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 import msgspec
-from sqlalchemy import Connection, bindparam, delete, func, insert, or_, select, update
+from sqlalchemy import Connection, bindparam, delete, func, insert, or_, select, text, update
 
 from controller.store.database import Database
 from controller.store.records import RunRecord
+from controller.store.rows import chunks
 from controller.store.run_tables.open_calls import OpenCalls
 from controller.store.run_tables.packed_results import packed_result, unpacked_result
 from controller.store.schema import minions, results, runs
@@ -32,6 +33,11 @@ _SIZE = func.sum(func.length(results.c.blob)).over(order_by=runs.c.seq.desc()).l
 _SUMS = select(runs.c.seq, _SIZE).join(results, results.c.run == runs.c.seq).where(_OF_MINION).subquery()
 _OVER = select(_SUMS.c.seq).where(_SUMS.c.size > bindparam("most"))
 _FORGET_RESULTS = delete(results).where(results.c.run.in_(_OVER))
+_OPEN_OF = (
+    select(runs)
+    .where(runs.c.minion.in_(bindparam("minions", expanding=True)), text("state IN ('requested', 'started')"))
+    .order_by(runs.c.seq.desc())
+)  # as the partial index says it
 _FIELDS = tuple(field.name for field in fields(RunRecord))
 
 _PINNED = {"apply": "last_run", "remediate": "last_run", "drift": "last_drift"}
@@ -184,6 +190,12 @@ class Runs:
     def open(self, minion: str | None = None) -> list[RunRecord]:
         """Runs without a result, newest first."""
         return self.newest(minion=minion, open_only=True, limit=None)
+
+    def open_of(self, ids: Sequence[str]) -> list[RunRecord]:
+        """Runs of these minions without a result, newest first."""
+        with self.database.read() as connection:
+            rows = [row for part in chunks(ids) for row in connection.execute(_OPEN_OF, {"minions": part})]
+        return [record(row._mapping) for row in rows]
 
     def prune(self, keep: int, minion: str, result_bytes: int = 2**63 - 1) -> int:
         """Forget the minion's closed runs older than its newest `keep`, but for its last apply and drift check.

@@ -25,6 +25,7 @@ from controller.enrolment.tokens import EnrolmentDesk
 from controller.messages.after_commit import AfterCommit
 from controller.messages.call_results import CallResults
 from controller.messages.context import MessageContext, Reconcilers
+from controller.messages.greetings import Greetings
 from controller.messages.key_requests import KeyRequests
 from controller.messages.key_rotations import KeyRotations
 from controller.messages.message_handlers import AnswerSources, MessageHandlers
@@ -208,26 +209,29 @@ def rig(tmp_path, monkeypatch):
         mines = MineStore(
             store=store, pillar_of=lambda minion: {}, accepted=lambda: KeyRegistry(store.keys.all()).accepted
         )
-        handlers = MessageHandlers(
+        keys = KeyRequests(
             context=context,
             replies=replies,
-            keys=KeyRequests(
+            keyring=KeyRegistry(),
+            builds=builds,
+            rotations=KeyRotations(
                 context=context,
                 replies=replies,
                 keyring=KeyRegistry(),
-                builds=builds,
-                rotations=KeyRotations(
-                    context=context,
-                    replies=replies,
-                    keyring=KeyRegistry(),
-                    next_key_file=Path("/nowhere/controller.key.next"),
-                ),
-                enrolment=Enrolment(
-                    autosign=Autosign(AutosignSettings()),
-                    tokens=EnrolmentDesk(store=store.enrolment_tokens, limits=StrangerLimits(), clock=lambda: 1.0),
-                ),
+                next_key_file=Path("/nowhere/controller.key.next"),
             ),
-            reconcilers=Reconcilers(runs=runs, builds=builds),
+            enrolment=Enrolment(
+                autosign=Autosign(AutosignSettings()),
+                tokens=EnrolmentDesk(store=store.enrolment_tokens, limits=StrangerLimits(), clock=lambda: 1.0),
+            ),
+        )
+        reconcilers = Reconcilers(runs=runs, builds=builds)
+        handlers = MessageHandlers(
+            context=context,
+            replies=replies,
+            keys=keys,
+            greetings=Greetings(context=context, replies=replies, keys=keys, reconcilers=reconcilers, mines=mines),
+            reconcilers=reconcilers,
             results=results,
             calls=CallResults(context=context, replies=replies, results=results),
             events=events,
@@ -345,6 +349,33 @@ def test_no_minion_claims_the_id_of_another(rig):
     assert rig.store.minions.get("web1").grains == {"id": "web1"}
 
 
+def test_hellos_that_come_together_are_those_of_each(rig):
+    with_run(rig)
+    rig.store.minions.seen("web2", 1.0, grains={"id": "web2"}, held=DIGEST)
+    hellos = [
+        Hello(id=name, grains={"os": name}, session=name, takes=(CHECKS_CALLS,)) for name in ("web1", "web2", "web3")
+    ]
+    batch = [Incoming(key=f"key of {each.id}", id=each.id, message=each) for each in hellos]
+    rig.handlers.deliver([batch[0], *batch])
+    assert rig.builds.connections == ["web1", "web1", "web2", "web3"]
+    assert set(rig.recompiled) == {"web1", "web2", "web3"}
+    found = {name: rig.store.minions.get(name) for name in ("web1", "web2", "web3")}
+    assert {name: (each.grains["os"], each.session, each.held) for name, each in found.items()} == {
+        name: (name, name, "") for name in found
+    }
+    sessions = rig.handlers.context.sessions
+    assert [sessions.session(name).key for name in found] == [f"key of {name}" for name in found]
+
+
+def test_hellos_that_cannot_be_taken_together_are_taken_one_by_one(rig, monkeypatch):
+    def broken(greetings, group):
+        raise RuntimeError("no")
+
+    monkeypatch.setattr("controller.messages.greetings.Greetings.take_together", broken)
+    rig.handlers.deliver([Incoming(key=KEY, id="web1", message=Hello(id="web1", grains={}))])
+    assert rig.server.sent == [(KEY, HelloAck(epoch="epoch", alive_interval=15.0))]
+
+
 def test_who_connects_with_the_same_grains_is_not_compiled_again(rig):
     with_run(rig)
     rig.store.minions.seen("web1", 1.0, grains={"id": "web1"})
@@ -432,7 +463,7 @@ def test_calls_that_cannot_be_stored_together_are_stored_one_by_one(rig, monkeyp
     def broken(*_):
         raise ValueError("one of them has something that nobody thought of")
 
-    monkeypatch.setattr("controller.messages.call_results.CallResults.take", broken)
+    monkeypatch.setattr("controller.messages.call_results.CallResults.take_together", broken)
     rig.handlers.deliver([Incoming(key=KEY, id="web1", message=call_result(f"c{number}")) for number in range(2)])
     assert [message for _, message in rig.server.sent[1:]] == [ResultAck(run_id="c0"), ResultAck(run_id="c1")]
 
