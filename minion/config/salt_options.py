@@ -180,6 +180,11 @@ NEEDLESS: tuple[tuple[str, str], ...] = (
         default_include""",
     ),
     (
+        "a controller knows relays by their keys, which a person accepts, and waits for nothing of theirs (docs/relay.md)",
+        """order_masters syndic_wait syndic_failover syndic_event_forward_timeout syndic_forward_all_events
+        syndic_jid_forward_cache_hwm syndic_finger""",
+    ),
+    (
         "`saltern call --local` reads folders (`file_roots`, `pillar_roots`); git is the controller's",
         "fileserver_backend file_ignore_glob file_ignore_regex pillar_cache_ttl ext_job_cache",
     ),
@@ -194,8 +199,7 @@ LACKING: tuple[tuple[str, str], ...] = (
     ("keys are never taken in place of others without a person; auto_accept accepts new ones", "open_mode"),
     (
         "`saltern relay` stands between a controller and minions, and has a configuration of its own (docs/relay.md)",
-        """order_masters syndic_master syndic_wait syndic_failover syndic_event_forward_timeout
-        syndic_forward_all_events syndic_jid_forward_cache_hwm syndic_finger""",
+        "syndic_master",
     ),
     ("`file_client: local` asks no controller", "use_master_when_local"),
     ("controller_key pins the controller's key; fingerprints are not compared", "master_finger"),
