@@ -180,7 +180,7 @@ NEEDLESS: tuple[tuple[str, str], ...] = (
         default_include""",
     ),
     (
-        "a controller knows relays by their keys, which a person accepts, and waits for nothing of theirs (docs/relay.md)",
+        "a controller knows relays by their accepted keys, and waits for nothing of theirs (docs/relay.md)",
         """order_masters syndic_wait syndic_failover syndic_event_forward_timeout syndic_forward_all_events
         syndic_jid_forward_cache_hwm syndic_finger""",
     ),
