@@ -30,6 +30,7 @@ from controller.schema.orchestrations import OrchestrationQuery, OrchestrationsQ
 from controller.schema.reactions import ReactionQuery, ReactionsQuery
 from controller.schema.remotes import FetchView
 from controller.schema.requests import (
+    BlameQuery,
     CallQuestion,
     CompileQuery,
     DiffQuery,
@@ -69,6 +70,7 @@ def admin_app(service: ControllerApi, access: Access, limits: ApiLimits, on_refu
             compile_detail,
             run_detail,
             why,
+            blame,
             call,
             sync,
             runner,
@@ -259,6 +261,12 @@ async def run_detail(request: AdminRequest) -> Response[bytes]:
 async def why(request: AdminRequest) -> Response[bytes]:
     """`saltern why`."""
     return encoding.answer(await service_of(request).why(query_of(request, WhyQuery)))
+
+
+@get("/blame")
+async def blame(request: AdminRequest) -> Response[bytes]:
+    """`saltern blame`."""
+    return encoding.answer(await service_of(request).blame(query_of(request, BlameQuery)))
 
 
 @post("/call", status_code=200)

@@ -41,6 +41,7 @@ NEEDS: Mapping[str, str] = {
             "GET /compile",
             "GET /run",
             "GET /why",
+            "GET /blame",
             "GET /pulls",
             "GET /reactions",
             "GET /reaction",

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from msgspec import structs
 
+from controller.api.blames import blame
 from controller.api.key_changes import KeyChanges, token_view
 from controller.compilation.source_reconciler import SourceReconciler
 from controller.engines.engines import Engines
@@ -45,6 +46,7 @@ from controller.rollouts.views import quarantine_view, rollout_view
 from controller.runners.runner_jobs import RunnerJobs
 from controller.runners.waiting import call_and_wait
 from controller.schedules.controller_schedule import ControllerSchedule
+from controller.schema.blame import BlameView
 from controller.schema.errors import ServiceError
 from controller.schema.events import DROPPED, EventView, WhyView
 from controller.schema.fleet.policies import PolicyView
@@ -69,6 +71,7 @@ from controller.schema.reactions import ReactionTrace, ReactionView
 from controller.schema.remotes import RemoteStatus
 from controller.schema.reports import ReportPage
 from controller.schema.requests import (
+    BlameQuery,
     CallQuestion,
     EventsQuery,
     PreviewQuestion,
@@ -230,6 +233,10 @@ class ControllerService:
     def compile_detail(self, minion: str) -> CompileView:
         """See `ControllerApi`."""
         return self.state.compile(minion)
+
+    async def blame(self, query: BlameQuery) -> BlameView:
+        """See `ControllerApi`."""
+        return await asyncio.to_thread(blame, self.state, self.git.source, query.minion, query.state)
 
     async def why(self, query: WhyQuery) -> WhyView:
         """See `ControllerApi`."""

@@ -262,7 +262,7 @@ class Status:
         past, run = self.store.drift.of(row.minion.id), row.last_drift
         states = (self.store.runs.result(run.run_id) or {}).get("states") or {} if run else {}
         told = {key: entry for key, entry in states.items() if entry.get("ignored") or entry.get("result") is None}
-        keys = [key for key in {**past, **told} if wanted is None or _is_named(key, wanted)]
+        keys = [key for key in {**past, **told} if wanted is None or is_named(key, wanted)]
         return tuple(
             WhyState(
                 key=key,
@@ -399,7 +399,8 @@ def _classes(row: StatusRow, view: ObservedState) -> Mapping[str, int]:
     )
 
 
-def _is_named(key: str, wanted: str) -> bool:
+def is_named(key: str, wanted: str) -> bool:
+    """Whether a glob is of the ID, the name or the key of a state."""
     parts = key.split("_|-")
     return any(person_matcher().glob(wanted, part) for part in (*parts[1:3], short(key), key))
 

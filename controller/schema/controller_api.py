@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Sequence
 from typing import Protocol
 
+from controller.schema.blame import BlameView
 from controller.schema.events import EventView, WhyView
 from controller.schema.fleet.policies import PolicyView
 from controller.schema.fleet.rollouts import QuarantineView, RolloutAction, RolloutView
@@ -31,6 +32,7 @@ from controller.schema.reactions import ReactionTrace, ReactionView
 from controller.schema.remotes import RemoteStatus
 from controller.schema.reports import ReportPage
 from controller.schema.requests import (
+    BlameQuery,
     CallQuestion,
     EventsQuery,
     PreviewQuestion,
@@ -116,6 +118,9 @@ class ControllerApi(Protocol):
 
     async def why(self, query: WhyQuery) -> WhyView:
         """What led to the newest run or compile of a minion, and what followed."""
+
+    async def blame(self, query: BlameQuery) -> BlameView:
+        """Where the values of states of a minion are written, and by which commits."""
 
     async def policy(self, minion: str) -> PolicyView:
         """What of saltern.yaml holds for a minion now."""

@@ -174,6 +174,14 @@ class WhyQuery(_Question, frozen=True, kw_only=True):
     """ID or name of a state, a glob."""
 
 
+class BlameQuery(_Question, frozen=True, kw_only=True):
+    """`saltern blame`."""
+
+    minion: str
+    state: str
+    """ID or name of a state, a glob."""
+
+
 class PolicyQuery(_Question, frozen=True, kw_only=True):
     """`saltern policy explain`."""
 

@@ -6,13 +6,13 @@ A tree says where a key is only as far as its YAML does: a file is read by lines
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from msgspec import structs
 
+from controller.observe.value_places import lines_of_keys
 from controller.schema.reports import ChangeClass, PillarKey, ResourceChange
 from highstate.types import Files, Value
 
@@ -26,7 +26,6 @@ _MOST_BYTES = 256 * 1024
 """Of such a file."""
 _NAMED = 3
 """Files that are named where no line is found."""
-_KEY = re.compile(r"""(\s*)(?:- )?(?:"([^"]*)"|'([^']*)'|([^\s#'"{\[][^#:]*?))\s*:(?:\s|$)""")
 
 
 def differing_keys(old: Mapping[str, Value], new: Mapping[str, Value]) -> tuple[KeyPath, ...]:
@@ -107,21 +106,4 @@ def _changed_files(before: Files, after: Files) -> Iterator[tuple[str, Mapping[t
                 return
             content = after.read(path, saltenv)
             text = content.decode(errors="replace") if len(content) <= _MOST_BYTES else ""
-            yield path, _lines_of_keys(text) if path.endswith((".sls", ".yaml", ".yml")) else {}
-
-
-def _lines_of_keys(text: str) -> dict[tuple[str, ...], int]:
-    """Path of keys -> the first line that has it, by how far lines are indented."""
-    found: dict[tuple[str, ...], int] = {}
-    open_keys: list[tuple[int, str]] = []
-    for number, line in enumerate(text.splitlines(), 1):
-        match = _KEY.match(line[:1000])
-        if match is None or line.lstrip().startswith(("{%", "{#", "#")):
-            continue
-        indent = len(match[1])
-        while open_keys and open_keys[-1][0] >= indent:
-            open_keys.pop()
-        open_keys.append((indent, match[2] or match[3] or match[4]))
-        if len(open_keys) <= 20:
-            found.setdefault(tuple(name for _, name in open_keys), number)
-    return found
+            yield path, lines_of_keys(text) if path.endswith((".sls", ".yaml", ".yml")) else {}

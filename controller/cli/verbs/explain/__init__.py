@@ -1,0 +1,1 @@
+"""Verbs that say why a minion is as it is."""
