@@ -12,8 +12,9 @@ Law (property-tested): filled in = compiled afresh. Source: docs/adr/0026-blanks
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from highstate.compile.assemble import Taken
 from highstate.compile.blank_shapes import ComparedTexts, Placed, compared_texts
@@ -61,13 +62,15 @@ class BlankPlan:
     compiled: Compiled
     """With marks in the place of the blanks."""
     chunks: tuple[_BlankChunk, ...]
-    bodies: tuple[tuple[Value, Filled | None, Filled | None], ...]
-    """ID in the high data, and what fills in it and its body."""
+    blank_keys: bool
+    """Whether there are blanks in keys below the IDs of the high data."""
     compared: ComparedTexts
     scalars: BlankScalars
     parts: tuple[ChunkPart, ...]
     reads: Mapping[Read, bytes]
     """Of all parts."""
+    watched: tuple[int, ...]
+    """Indexes of the chunks that have content, or may have some with other values."""
 
 
 def find(key: tuple[Hashable, ...], memo: Memo, contexts: Contexts, recorder: Recorder) -> Compiled | None:
@@ -92,21 +95,18 @@ def filled(plan: BlankPlan, contexts: Contexts, recorder: Recorder) -> Compiled 
         chunks = list(plan.compiled.lowstate)
         for blank in plan.chunks:
             chunks[blank.index] = _filled_chunk(blank, texts)
-        if plan.compared.forms and len({chunk.tag for chunk in chunks}) < len(chunks):
+        if plan.compared.tags and len({chunk.tag for chunk in chunks}) < len(chunks):
             return None
+        highstate = FilledHighstate(plan, texts)
+        if plan.blank_keys:
+            len(dict(highstate))  # which finds keys that are the same now
         contents = _contents(plan, chunks, contexts, recorder)
-        if contents is None:
-            return None
-        highstate = _filled_highstate(plan, texts)
     except NotAlike:
         return None
-    return replace(
-        plan.compiled,
-        lowstate=tuple(chunks),
-        highstate=highstate,
-        contents=contents,
-        like=plan.compiled.lowstate,
-    )
+    if contents is None:
+        return None
+    like = plan.compiled.lowstate
+    return replace(plan.compiled, lowstate=tuple(chunks), highstate=highstate, contents=contents, like=like)
 
 
 def _filled_chunk(blank: _BlankChunk, texts: Sequence[str]) -> Chunk:
@@ -127,21 +127,33 @@ def _filled_chunk(blank: _BlankChunk, texts: Sequence[str]) -> Chunk:
     )
 
 
-def _filled_highstate(plan: BlankPlan, texts: Sequence[str]) -> dict[str, Value]:
-    if any(id_form is not None for _, id_form, _ in plan.bodies):
-        blank = {id_: (id_form, form) for id_, id_form, form in plan.bodies}
-        nothing = None, None
-        return {
-            (id_ if blank.get(id_, nothing)[0] is None else fill(id_, texts)): (
-                body if blank.get(id_, nothing)[1] is None else fill(body, texts)
-            )
-            for id_, body in plan.compiled.highstate.items()
-        }
-    highstate = dict(plan.compiled.highstate)
-    for id_, _, form in plan.bodies:
-        if form is not None:
-            highstate[id_] = form(texts)
-    return highstate
+class FilledHighstate(Mapping[Any, Value]):
+    """The high data of a minion, filled in when somebody asks for it, which is seldom."""
+
+    __slots__ = ("_filled", "_plan", "_texts")
+
+    def __init__(self, plan: BlankPlan, texts: Sequence[str]) -> None:
+        self._plan = plan
+        self._texts = texts
+        self._filled: dict[Value, Value] | None = None
+
+    def _whole(self) -> dict[Value, Value]:
+        if self._filled is None:
+            items = self._plan.compiled.highstate.items()
+            self._filled = {fill(id_, self._texts): fill(body, self._texts) for id_, body in items}
+        return self._filled
+
+    def __getitem__(self, id_: Any) -> Value:
+        return self._whole()[id_]
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._whole())
+
+    def __len__(self) -> int:
+        return len(self._plan.compiled.highstate)
+
+    def __repr__(self) -> str:
+        return repr(self._whole())
 
 
 def _contents(
@@ -152,13 +164,14 @@ def _contents(
     found = SourceProblems()
     modules: StateModules = {}
     other = {read for read, was in plan.reads.items() if recorder.record(read) != was}
-    for index, part in enumerate(plan.parts):
-        chunk, content = chunks[index], part.content
-        changed = chunk is not plan.compiled.lowstate[index]
+    for index in range(len(plan.parts)) if other else plan.watched:
+        part, chunk = plan.parts[index], chunks[index]
+        content = part.content
+        was = plan.compiled.lowstate[index]
         if (
             part.reads is None
             or not other.isdisjoint(part.reads)
-            or (changed and not (content is None and _without_content(plan.compiled.lowstate[index], chunk)))
+            or (chunk is not was and not (content is None and _without_content(was, chunk)))
         ):
             content = content_of(chunk, contexts, found, modules)
         if content is not None:
@@ -168,9 +181,10 @@ def _contents(
 
 def _without_content(was: Chunk, chunk: Chunk) -> bool:
     """Whether a chunk has no content, as it had none with marks."""
-    return (was.name is chunk.name or gives_no_content("name", was.name, chunk.name)) and all(
-        gives_no_content(key, old, chunk.arguments[key]) for key, old in was.arguments.items()
-    )
+    if was.name is not chunk.name and not gives_no_content("name", was.name, chunk.name):
+        return False
+    new = chunk.arguments
+    return all(new[key] is old or gives_no_content(key, old, new[key]) for key, old in was.arguments.items())
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,16 +256,23 @@ def _plan(
     if problems.any:
         raise BlankRefused
     compiled = Compiled(minion_id="", lowstate=chunks, highstate=shown, matches=matches, warnings=tuple(high.warnings))
-    bodies = ((id_, form_of(id_), form_of(body)) for id_, body in shown.items())
+    found = (_blank_chunk(index, chunk) for index, chunk in enumerate(chunks))
+    blanks_in_chunks = tuple(one for one in found if one is not None)
+    changing = {one.index for one in blanks_in_chunks}
     return BlankPlan(
         leaves=blanks.leaves,
         compiled=compiled,
-        chunks=tuple(blank for index, chunk in enumerate(chunks) if (blank := _blank_chunk(index, chunk)) is not None),
-        bodies=tuple(body for body in bodies if body[1] is not None or body[2] is not None),
+        chunks=blanks_in_chunks,
+        blank_keys=any(map(_has_blank_keys, shown.values())),
         compared=compared_texts(placed, chunks),
         scalars=BlankScalars.of(blanks.scalars),
         parts=parts,
         reads={read: was for part in parts for read, was in (part.reads or {}).items()},
+        watched=tuple(
+            index
+            for index, part in enumerate(parts)
+            if index in changing or part.content is not None or part.reads is None
+        ),
     )
 
 
@@ -259,6 +280,14 @@ def _whole(chunk: Chunk, texts: Sequence[str]) -> Chunk:
     """A chunk as the minion has it of which the plan is made."""
     blank = _blank_chunk(0, chunk)
     return chunk if blank is None else _filled_chunk(blank, texts)
+
+
+def _has_blank_keys(value: Value) -> bool:
+    if isinstance(value, dict):
+        return any(isinstance(key, str) and has_blanks(key) for key in value) or any(
+            map(_has_blank_keys, value.values())
+        )
+    return isinstance(value, list | tuple) and any(map(_has_blank_keys, value))
 
 
 def _blank_chunk(index: int, chunk: Chunk) -> _BlankChunk | None:

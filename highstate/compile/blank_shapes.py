@@ -130,6 +130,8 @@ class ComparedTexts:
 
     fixed: frozenset[str]
     forms: tuple[Filled, ...]
+    tags: bool = False
+    """Whether tags of chunks could be the same although IDs and names are not: signs of theirs are in a text."""
 
     def check(self, texts: Sequence[str]) -> None:
         """NotAlike where two of them are the same, filled in with these texts."""
@@ -143,8 +145,7 @@ def compared_texts(placed: Placed, chunks: Sequence[Chunk]) -> ComparedTexts:
     if any(has_blanks(each) for chunk in chunks for each in (chunk.state, chunk.fun, chunk.sls, chunk.saltenv)):
         raise BlankRefused
     blank = {text for text in placed.compared if has_blanks(text)}
-    tags = {chunk.tag for chunk in chunks}
-    if len(tags) < len(chunks):
+    if len({chunk.tag for chunk in chunks}) < len(chunks):
         raise BlankRefused
     if not blank:
         return ComparedTexts(frozenset(), ())
@@ -153,4 +154,5 @@ def compared_texts(placed: Placed, chunks: Sequence[Chunk]) -> ComparedTexts:
     if len({chunk.order for chunk in chunks}) < len(chunks):
         raise BlankRefused
     forms = tuple(form for text in blank if (form := form_of(text)) is not None)
-    return ComparedTexts(frozenset((placed.compared - blank) | set(_WHOLE)), forms)
+    tags = any("|" in text for text in blank)
+    return ComparedTexts(frozenset((placed.compared - blank) | set(_WHOLE)), forms, tags)
