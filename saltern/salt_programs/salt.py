@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import click
@@ -149,7 +149,7 @@ class _Asked:
                 self._kind,
                 self._given["returners"],
                 kwarg=self._kwarg,
-                **self._metadata(),
+                **self._with_job(),
             )
             if not jid:
                 fail("No minions matched the target. No command was sent, no jid was assigned.", NO_MINIONS)
@@ -174,12 +174,16 @@ class _Asked:
     def _metadata(self) -> dict[str, Any]:
         return {"metadata": value_of(self._given["metadata"])} if self._given["metadata"] else {}
 
-    def _returns(self) -> Iterator[dict[str, Any]]:
+    def _with_job(self) -> dict[str, Any]:
+        """What is kept with the job, and the options of its returners."""
         more = self._metadata()
         if self._given["return_config"]:
             more["ret_config"] = self._given["return_config"]
         if self._given["return_kwargs"]:
             more["ret_kwargs"] = value_of(self._given["return_kwargs"])
+        return more
+
+    def _returns(self) -> Iterator[dict[str, Any]]:
         yield from self._local.cmd_cli(
             self._tgt,
             self._fun,
@@ -188,7 +192,7 @@ class _Asked:
             self._kind,
             self._given["returners"],
             kwarg=self._kwarg,
-            **more,
+            **self._with_job(),
         )
 
     def _all(self) -> int:
@@ -249,7 +253,7 @@ class _Asked:
             failhard=self._given["failhard"],
             batch_wait=self._given["batch_wait"],
             raw=True,
-            **self._metadata(),
+            **self._with_job(),
         ):
             data = one["data"]
             values[data["id"]] = data["return"]
@@ -260,7 +264,16 @@ class _Asked:
             fail("No minions matched the target.", NO_MINIONS)
         if static:
             self._output.show(values)
-        return self._end(_Counts(len(values), len(values), 0, failed))
+        away = [] if failed and self._given["failhard"] else self._not_begun(values)
+        return self._end(_Counts(len(values) + len(away), len(values), len(away), failed))
+
+    def _not_begun(self, values: Collection[str]) -> list[str]:
+        """Those who were meant and did not answer when the batch began, which is told; none where they are hidden."""
+        listed = self._tgt if self._kind == "list" else self._local.gather_minions(self._tgt, self._kind)
+        away = [] if self._given["hide_timeout"] else sorted(set(listed) - set(values))
+        for minion in away:
+            click.echo(f"Minion {minion} did not respond. No job will be sent.", err=True)
+        return away
 
 
 def _functions(fun: str, words: Sequence[str], separator: str) -> tuple[str | list[str], list[Any]]:

@@ -14,8 +14,10 @@ from effort import FULL
 from prometheus_client.parser import text_string_to_metric_families
 
 MINIONS = 5000 if FULL else 300
-WHOLE_AGAIN = 15.0
-"""Seconds until all are connected after the controller answers; a machine that does something else has twice that."""
+PATIENCE = 60.0
+"""Seconds until all are connected after the controller answers; 30 for 5,000 on two busy cores."""
+COMPUTED = 5.0 + 0.004 * MINIONS
+"""Most seconds of computing of the controller meanwhile; 14.5 for 5,000, with the 10,000 results that come, too."""
 ENROLLED = {"requests_a_second": 5000, "address_requests_a_second": 5000, "address_pending_keys": 20_000}
 """Limits of strangers until all are enrolled: they come from one address. The restarts have the default."""
 MESSAGES_EACH = 4
@@ -60,9 +62,9 @@ def test_a_restart_with_many_minions_is_no_storm_and_loses_none(make_rig, swarm,
         rig.kill("controller", children=True) if kill else rig.stop("controller")
         rig.start_controller()
         process = psutil.Process(rig.pid("controller"))
-        rig.wait("all to be back", lambda: connected(rig) == MINIONS, patience=2 * WHOLE_AGAIN)
+        rig.wait("all to be back", lambda: connected(rig) == MINIONS, patience=PATIENCE)
         computed = sum(process.cpu_times()[:2])
-        assert computed < WHOLE_AGAIN
+        assert computed < COMPUTED
         came = messages(rig)
         assert MINIONS <= came["Hello"] <= MINIONS * 1.1, "each says Hello once"
         others = sum(number for name, number in came.items() if name not in ("RunResult", "RunStarted", "KeepAlive"))

@@ -132,6 +132,13 @@ def test_targets_as_salt_reads_them(rig):
     for listed in ("web1, nobody", "web1 nobody"):
         done = program(rig, "salt", "-L", listed, "test.ping", "--out", "json", "--static")
         assert (done.returncode, list(json.loads(done.stdout))) == (1, ["nobody", "web1"])
+    of_salt = program(
+        rig, "salt", "-L", "web1,nobody", "test.ping", "-b", "1", "--out", "json", "--static", "--summary"
+    )
+    assert json.loads(of_salt.stdout.partition("\n\n")[0]) == {"web1": True}
+    assert "Minion nobody did not respond. No job will be sent." in of_salt.stderr
+    assert "# of minions that did not return: 1" in of_salt.stdout
+    assert of_salt.returncode == 1
     begun = rig.saltern("run", "-L", "web1,nobody", "test.ping", "--async")
     assert "no accepted key has these ids: nobody" in begun.stderr
     batch = rig.saltern("run", "-L", "web1 nobody", "test.ping", "-b", "1", "--out", "json", check=False)

@@ -345,6 +345,17 @@ def test_a_password_that_pam_knows_gives_a_token(desk, config_dir, serve_desk, p
 
 
 @root_alone
+def test_a_locked_account_is_not_let_in_by_its_password(desk, config_dir, serve_desk, pam_service):
+    """CVE-2022-22967: the password is right, and PAM says that the account may not be used."""
+    file = Path("/etc/pam.d") / pam_service
+    file.write_text(file.read_text().replace("account required pam_permit.so", "account required pam_deny.so"))
+    with_rules(config_dir, f"external_auth: {{pam: {{daemon: [test.ping]}}}}\nauth.pam.service: {pam_service}\n")
+    with serve_desk(desk, load_settings(config_dir)) as served:
+        [(code, text)] = ask_as_nobody(served, ("POST", "/login", {"user": "daemon", "password": "open sesame"}))
+    assert (code, "token" in json.loads(text)) == (403, False)
+
+
+@root_alone
 def test_passwords_are_tried_so_many_times(desk, config_dir, serve_desk, pam_service):
     with_rules(
         config_dir,
