@@ -20,11 +20,11 @@ class StrangerLimits:
 
     connections: LimitCount = 1000
     """Connections at the same time, beside as many as there are accepted keys without one; above that, the oldest of
-    the address with the most of them is ended, or its newest while none is 5 s old."""
+    the address with the most of them is ended, or its newest while none is 15 s old."""
     connection_bytes: LimitCount = 16 * KIB
     """Bytes that a connection has received and that are no complete message yet; with more it is ended."""
     total_bytes: LimitCount = 1 * MIB
-    """Such bytes of all connections together; above that, those that hold most of them are ended."""
+    """Such bytes of all connections together, beyond 1 KiB of each; above that, those that hold most are ended."""
     request_seconds: LimitSeconds = 0.5
     """Seconds between two key requests of a connection; one that comes sooner is not answered."""
     address_requests_a_second: LimitCount = 20

@@ -36,8 +36,12 @@ HEARTBEAT_CREDIT = 16
 PAUSE = 0.005
 """Seconds between two turns: how long a connection may exceed a limit."""
 
-ARRIVING = 5.0
-"""Seconds for which a connection may be one that is about to prove itself."""
+ARRIVAL_BYTES = 1024
+"""What a connection sends until its first message was read: the handshake, and a key request. Thousands arrive at once
+when a controller has been restarted."""
+
+ARRIVING = 15.0
+"""Seconds for which a connection may be one that is about to prove itself: as long as libzmq waits for a handshake."""
 
 STRANGERS_EVERY = 0.25
 """Seconds between two looks at all connections of strangers: epoll does not report what libzmq has read by then."""
@@ -280,10 +284,10 @@ class ConnectionWatch:
                 ((most, _),) = by_address.most_common(1)
                 by_address[most] -= 1
                 self._end(self._dispensable(most, arrived), "connections")
-        total = sum(each.unread for each in self._unproved)
+        total = sum(each.unread - ARRIVAL_BYTES for each in self._unproved if each.unread > ARRIVAL_BYTES)
         while total > self._limits.stranger.total_bytes:
             largest = max(self._unproved, key=lambda each: each.unread)
-            total -= largest.unread
+            total -= largest.unread - ARRIVAL_BYTES
             self._end(largest, "total-bytes")
 
     def _dispensable(self, address: str, arrived: float) -> WatchedConnection:
