@@ -9,12 +9,17 @@ from __future__ import annotations
 import asyncio
 import os
 import sqlite3
+import time
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from message_shapes import HOSTILE_NAMES, MARK, TO_CONTROLLER, attacks, filled, pack
 
+from controller.composition.controller import compose
 from controller.messages import message_handlers
+from controller.observe.metrics import Metrics
 from controller.store import AppliedRecord, DesiredRecord, RunRecord
 from wire.codec import encode
 from wire.limits import WireLimits
@@ -66,7 +71,7 @@ def key_of(minion):
 class Wired:
     """The controller, with two minions connected."""
 
-    def __init__(self, controller, folder):
+    def __init__(self, controller, folder, minions=(LIAR, VICTIM)):
         self.parts, self.store = controller.parts, controller.store
         self.handlers = self.parts.handlers
         self.sent, self.told = [], []
@@ -77,7 +82,7 @@ class Wired:
         self.parts.server.send = lambda key, message: self.sent.append((key, message))
         self.parts.server.disconnect = lambda key, refused_seconds=0.0: self.ended.append(key)
         bus.deliver = lambda event: (self.told.append(event), deliver(event))
-        for minion in (LIAR, VICTIM):
+        for minion in minions:
             controller.minion(minion)
         self.handlers.keys.keyring.replace(self.store.keys.all())
 
@@ -87,6 +92,11 @@ class Wired:
         outcome = admit(frame, key=key_of(minion), identity=identity, limits=Limits(), borders=WireLimits())
         self.handlers.deliver([outcome])
         return outcome
+
+    def restarted(self):
+        """A controller that remembers what is stored, and nothing else."""
+        parts = compose(replace(self.parts.resources, metrics=Metrics(time.time)))
+        return Wired(SimpleNamespace(parts=parts, store=self.store), self.folder, ())
 
     def say(self, message, minion=LIAR):
         self.frame(encode(message), minion)
@@ -302,6 +312,36 @@ async def test_a_message_that_comes_again_changes_nothing_more(wired, kind, rest
         assert wired.rows() == after
     assert [event.tag for event in wired.told[told:] if event.tag.split("/")[-1] not in ("progress", "gone")] == []
     assert wired.failed_handlers() == 0
+
+
+@BY_KIND
+async def test_a_message_of_the_time_before_a_restart_is_good_for_nothing_more(wired, kind):
+    """Frames that were handled are sent to a controller that was started again, before and after a Hello."""
+    message = lively(kind)
+    wired.say(message)
+    await asyncio.sleep(0)
+    before = wired.rows()
+    again = wired.restarted()
+    try:
+        if kind is not Hello:
+            again.say(message)
+            assert again.rows() == before
+            assert set(again.ended) == (set() if kind in (Bye, FromRelay, KeyRequest) else {key_of(LIAR)})
+        again.connect(LIAR)
+        await asyncio.sleep(0)
+        connected = again.rows()
+        told = len(again.told)
+        again.say(message)
+        await asyncio.sleep(0)
+        if kind not in (*OF_ITSELF, PublishCall):
+            assert again.rows() == connected
+        own = {tag for event in again.told[told:] if (tag := event.tag).split("/")[0] not in RESERVED}
+        assert own == set(), "no event is told a second time"
+        assert again.failed_handlers() == 0
+        assert again.to(VICTIM) == []
+    finally:
+        for pool in again.parts.pools:
+            pool.close()
 
 
 async def test_each_question_of_a_minion_to_others_is_in_the_audit_log(wired):
