@@ -30,6 +30,7 @@ from controller.observe.relay_metrics import RelayMetrics
 from controller.sessions.presence import Presence
 from controller.store import Store
 from controller.store.exclusive_use import exclusive_use
+from controller.store.leadership import Lease, is_shared
 from gitfs.changes import Changes
 from gitfs.fetching.fork_server import ForkServer
 from wire.messages import Heartbeat
@@ -38,6 +39,8 @@ log = structlog.get_logger("saltern.controller")
 
 PRUNE_SECONDS = 600.0
 """Between two prunings of the store."""
+STANDBY_SECONDS = 0.5
+"""Between two looks of a controller that waits whether the one that leads is gone."""
 FIRST_HEARTBEATS = 10
 """That come each second: after a restart minions reconnect within about a second."""
 
@@ -74,11 +77,39 @@ async def _run(settings: ControllerSettings, fork_server: ForkServer | None, sel
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
-    async with controller(settings, fork_server, selector) as running:
-        log.info("ready", publish_port=running.ports[0], ret_port=running.ports[1], socket=str(settings.socket))
-        await stop.wait()
-        log.info("stopping")
-    return 1 if running.failed else 0
+    async with _leading(settings.store_url, stop) as lease:
+        if stop.is_set():
+            return 0
+        async with controller(settings, fork_server, selector, fence=lease.epoch if lease else 0) as running:
+            log.info("ready", publish_port=running.ports[0], ret_port=running.ports[1], socket=str(settings.socket))
+            await stop.wait()
+            log.info("stopping")
+        return 1 if running.failed or (lease is not None and lease.lost) else 0
+
+
+@contextlib.asynccontextmanager
+async def _leading(url: str, stop: asyncio.Event) -> AsyncIterator[Lease | None]:
+    """Wait until this controller leads, where several share a database; None where none can."""
+    if not is_shared(url):
+        yield None
+        return
+    loop = asyncio.get_running_loop()
+    lease = Lease(url, partial(loop.call_soon_threadsafe, stop.set))
+    try:
+        said = ""
+        while not stop.is_set():
+            leader = await asyncio.to_thread(lease.try_to_lead)
+            if lease.leads:
+                log.info("leads", epoch=lease.epoch)
+                break
+            if leader != said:
+                log.info("another controller leads: this one waits to take over", leader=leader)
+                said = leader
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(stop.wait(), STANDBY_SECONDS)
+        yield lease
+    finally:
+        await asyncio.to_thread(lease.close)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,12 +125,23 @@ class Running:
 
 @contextlib.asynccontextmanager
 async def controller(
-    settings: ControllerSettings, fork_server: ForkServer | None = None, selector: StallSelector | None = None
+    settings: ControllerSettings,
+    fork_server: ForkServer | None = None,
+    selector: StallSelector | None = None,
+    *,
+    fence: int = 0,
 ) -> AsyncIterator[Running]:
-    """Start everything; take it down at the end. `selector` is the loop's, where its stalls are to be measured."""
+    """Start everything; take it down at the end.
+
+    Args:
+        settings: of the controller.
+        fork_server: for fetches.
+        selector: the loop's, where its stalls are to be measured.
+        fence: see `Store`.
+    """
     async with contextlib.AsyncExitStack() as stack:
         stack.enter_context(exclusive_use(settings.store_url))
-        store = stack.enter_context(Store(settings.store_url))
+        store = stack.enter_context(Store(settings.store_url, fence))
         metrics = Metrics(time.time)
         source = stack.enter_context(open_source(settings, fork_server, partial(metrics.limit_refused, "git")))
         changes = Changes(source.remotes, roots=source.roots)

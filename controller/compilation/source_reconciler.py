@@ -189,7 +189,7 @@ class SourceReconciler:
                 return
             if trees.missing:
                 return  # a remote has never delivered anything: half a configuration is none
-            if trees.revision.digest != self.live.digest and not self._adopt(trees):
+            if trees.revision.digest != self.live.digest and (self._may_be_old(trees) or not self._adopt(trees)):
                 return
         await self.builds.compiled()
         if self.live.trees is not None:
@@ -197,6 +197,16 @@ class SourceReconciler:
         if self.live.policy != self.live.followed:
             self.live.followed = self.live.policy
             self.reconciler.wake(record.id for record in self.store.minions.all())
+
+    def _may_be_old(self, trees: Trees) -> bool:
+        """Whether another controller had newer trees before this one took over: the mirrors here may lag behind."""
+        if not self.store.shared or self.live.trees is not None:
+            return False
+        if all(remote.name in self.fetched_at for remote in self.source.remotes):
+            return False
+        newest = self.store.revisions.newest()
+        known = self.store.revisions.get(trees.revision.digest)
+        return newest is not None and known is not None and known.digest != newest.digest
 
     def _adopt(self, trees: Trees) -> bool:
         """Make trees live, unless their policy cannot be read."""

@@ -15,12 +15,37 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Connection, Engine, NestedTransaction, RootTransaction, create_engine, event, inspect, select
+from sqlalchemy import (
+    Connection,
+    Engine,
+    NestedTransaction,
+    RootTransaction,
+    create_engine,
+    event,
+    inspect,
+    select,
+    text,
+)
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, DatabaseError, SQLAlchemyError
 
 from controller.store import schema
-from controller.store.errors import StoreError, StoreTooNew, StoreUnavailable
+from controller.store.errors import LeadershipLost, StoreError, StoreTooNew, StoreUnavailable
+
+_LEADS = text("SELECT epoch FROM leadership WHERE epoch = :of FOR SHARE")
+"""The row is locked until the transaction is over: nobody takes over in the middle of it."""
+
+FORMS = "sqlite:////absolute/path or postgresql://user@host/database"
+"""Of the urls."""
+
+CONNECT_SECONDS = 10
+"""To wait for PostgreSQL to take a connection."""
+
+IDLE_SECONDS = 2
+"""After which PostgreSQL ends a transaction in which nothing happens: its controller is frozen, and is in the way."""
+
+STATEMENT_SECONDS = 30
+"""After which PostgreSQL gives a statement up, or one waits for a lock no longer."""
 
 BUSY_TIMEOUT = 10_000
 """Milliseconds to wait for another process that writes."""
@@ -37,9 +62,11 @@ class _OpenTransaction:
     failure: StoreUnavailable | None = None
     """Of a write. The database may have rolled back everything by then, so that nothing of it may be committed."""
 
-    def begin(self, connection: Connection) -> None:
+    def begin(self, connection: Connection, fence: int) -> None:
         if self.root is None:
             self.root = connection.begin()
+            if fence and connection.scalar(_LEADS, {"of": fence}) is None:
+                raise LeadershipLost("another controller leads now: this one writes nothing more")
         self.savepoints = [each or connection.begin_nested() for each in self.savepoints]
 
     def commit(self) -> None:
@@ -54,9 +81,12 @@ class Database:
 
     Args:
         url: SQLAlchemy's form: `sqlite:////var/lib/saltern/controller.sqlite`.
+        fence: the epoch of the lease with which this controller leads (`controller.store.leadership`), which each
+            transaction checks; 0: nobody else has the database.
     """
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, fence: int = 0) -> None:
+        self._fence = fence
         self._url = _parsed(url)
         self.name = self._url.database or self._url.render_as_string()
         self._writing = threading.RLock()
@@ -130,7 +160,7 @@ class Database:
             opened = self._opened()
             try:
                 with self._readable():
-                    opened.begin(self._writer)
+                    opened.begin(self._writer, self._fence)
                     yield self._writer
             except StoreUnavailable as error:
                 opened.failure = error
@@ -160,11 +190,11 @@ class Database:
         try:
             yield
         except SQLAlchemyError as error:
-            raise StoreUnavailable(_explained(self.name, error)) from error
+            raise StoreUnavailable(explained(self.name, error)) from error
 
     def _bring_to_head(self) -> None:
         with self.write() as connection:
-            tables = set(inspect(connection).get_table_names())
+            tables = set(inspect(connection).get_table_names()) - {"leadership"}
             if schema.version.name not in tables:
                 if tables:
                     raise StoreError(f"{self.name} holds tables of another program; give Saltern a database of its own")
@@ -188,11 +218,21 @@ class Database:
             migrate.upgrade(connection)
 
 
+def engine_of(url: str) -> Engine:
+    """Connections to a database, beside those of its store; StoreError for a URL that cannot be used."""
+    return _engine(_parsed(url))
+
+
 def _parsed(url: str) -> URL:
     try:
-        return make_url(url)
+        parsed = make_url(url)
     except ArgumentError as error:
-        raise StoreError(f"store_url {url!r} is no database url; write sqlite:////absolute/path") from error
+        raise StoreError(f"store_url {url!r} is no database url; write {FORMS}") from error
+    if parsed.get_backend_name() in ("postgresql", "postgres"):
+        return parsed.set(drivername="postgresql+psycopg")
+    if parsed.get_backend_name() != "sqlite":
+        raise StoreError(f"store_url names a database of the kind {parsed.get_backend_name()}; write {FORMS}")
+    return parsed
 
 
 def _private_file(path: str | None) -> None:
@@ -213,13 +253,30 @@ def _private_file(path: str | None) -> None:
 def _engine(url: URL) -> Engine:
     try:
         if url.get_backend_name() != "sqlite":
-            return create_engine(url, pool_pre_ping=True)
+            return create_engine(url, connect_args=_OF_POSTGRESQL)
         engine = create_engine(url, connect_args={"check_same_thread": False, "timeout": BUSY_TIMEOUT / 1000})
-    except (ArgumentError, ImportError) as error:
+    except ImportError as error:
+        hint = "pip install 'saltern[postgres]'"
+        raise StoreError(f"store_url {url.render_as_string()!r} cannot be used: {error}; {hint}") from error
+    except ArgumentError as error:
         raise StoreError(f"store_url {url.render_as_string()!r} cannot be used: {error}") from error
     event.listen(engine, "connect", _prepare_sqlite)
     event.listen(engine, "begin", _begin)
     return engine
+
+
+_OF_POSTGRESQL = {
+    "connect_timeout": CONNECT_SECONDS,
+    "application_name": "saltern",
+    "keepalives_idle": 10,
+    "keepalives_interval": 5,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 20_000,
+    "options": f"-c statement_timeout={STATEMENT_SECONDS * 1000} -c lock_timeout={STATEMENT_SECONDS * 1000} "
+    f"-c idle_in_transaction_session_timeout={IDLE_SECONDS * 1000}",
+}
+"""A server that is gone without a word is noticed; what was acknowledged is on its disk, by PostgreSQL's default
+(`synchronous_commit`)."""
 
 
 def _prepare_sqlite(connection: Any, _record: object) -> None:
@@ -247,7 +304,8 @@ def _create(connection: Connection) -> None:
     connection.execute(schema.version.insert().values(version_num=schema.HEAD))
 
 
-def _explained(name: str, error: SQLAlchemyError) -> str:
+def explained(name: str, error: SQLAlchemyError) -> str:
+    """What is wrong with a database, and what to do."""
     cause = str(error.orig) if isinstance(error, DatabaseError) and error.orig is not None else str(error)
     lowered = cause.lower()
     match lowered:
@@ -257,6 +315,8 @@ def _explained(name: str, error: SQLAlchemyError) -> str:
             hint = "another process has been writing for long; is a second controller running on it?"
         case _ if "malformed" in lowered or "not a database" in lowered:
             hint = "the file is damaged: restore it from a backup, or move it away to start a new one"
+        case _ if "connection" in lowered or "server" in lowered:
+            hint = "is PostgreSQL running, and does it let this user in? It is asked again"
         case _ if "readonly" in lowered or "unable to open" in lowered:
             hint = "the file and its folder must be writable by the controller's user"
         case _:

@@ -2,6 +2,7 @@
 
 StoreError
 ├── StoreUnavailable   it cannot be opened, read or written (disk full, no permission, locked, damaged)
+│   └── LeadershipLost another controller leads
 ├── StoreInUse         another controller uses it
 ├── StoreTooNew        a newer version has migrated it
 ├── KeyConflict        a second key would be accepted for one id
@@ -17,6 +18,10 @@ class StoreError(Exception):
 
 class StoreUnavailable(StoreError):
     """The database cannot be used now."""
+
+
+class LeadershipLost(StoreUnavailable):
+    """Another controller has taken over."""
 
 
 class StoreInUse(StoreError):

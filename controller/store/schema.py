@@ -12,15 +12,14 @@ from sqlalchemy import (
     Float,
     ForeignKey,
     Index,
-    Integer,
     LargeBinary,
     MetaData,
-    String,
     Table,
-    Text,
     UniqueConstraint,
     text,
 )
+
+from controller.store.column_types import INTEGER, TEXT, short_text
 
 HEAD = "0019"
 """The newest migration."""
@@ -35,56 +34,57 @@ metadata = MetaData(
 )
 
 _ACCEPTED = text("state = 'accepted'")
+_RETURNED = text("returners IS NOT NULL")
 _OPEN = text("state IN ('requested', 'started')")
 
 keys = Table(
     "keys",
     metadata,
-    Column("public_key", String(64), primary_key=True),
-    Column("id", String(255), nullable=False),
-    Column("id_folded", String(255), nullable=False),
-    Column("state", String(16), nullable=False),
-    Column("fingerprint", String(128), nullable=False),
+    Column("public_key", short_text(64), primary_key=True),
+    Column("id", short_text(255), nullable=False),
+    Column("id_folded", short_text(255), nullable=False),
+    Column("state", short_text(16), nullable=False),
+    Column("fingerprint", short_text(128), nullable=False),
     Column("first_seen", Float, nullable=False),
     Column("changed", Float, nullable=False),
-    Column("role", String(16), nullable=False, server_default="minion"),
-    Index("one_accepted_key", "id_folded", unique=True, sqlite_where=_ACCEPTED),
+    Column("role", short_text(16), nullable=False, server_default="minion"),
+    Index("one_accepted_key", "id_folded", unique=True, sqlite_where=_ACCEPTED, postgresql_where=_ACCEPTED),
 )
 
 minions = Table(
     "minions",
     metadata,
-    Column("id", String(255), primary_key=True),
+    Column("id", short_text(255), primary_key=True),
     Column("grains", LargeBinary, nullable=False),
-    Column("session", String(64), nullable=False),
-    Column("held", String(64), nullable=False),
-    Column("epoch", String(64), nullable=False),
+    Column("session", short_text(64), nullable=False),
+    Column("held", short_text(64), nullable=False),
+    Column("epoch", short_text(64), nullable=False),
     Column("last_seen", Float),
     Column("paused", Boolean, nullable=False),
-    Column("last_run", Integer),
-    Column("last_drift", Integer),
+    Column("last_run", INTEGER),
+    Column("last_drift", INTEGER),
 )
 
 revisions = Table(
     "revisions",
     metadata,
-    Column("seq", Integer, primary_key=True, autoincrement=True),
-    Column("digest", String(64), nullable=False, unique=True),
-    Column("label", String(255), nullable=False),
-    Column("commit", String(64), nullable=False),
-    Column("subject", Text, nullable=False),
-    Column("author", Text, nullable=False),
+    Column("seq", INTEGER, primary_key=True, autoincrement=True),
+    Column("digest", short_text(64), nullable=False, unique=True),
+    Column("label", short_text(255), nullable=False),
+    Column("commit", short_text(64), nullable=False),
+    Column("subject", TEXT, nullable=False),
+    Column("author", TEXT, nullable=False),
     Column("committed_at", Float, nullable=False),
     Column("first_seen", Float, nullable=False),
-    Column("error", Text, nullable=False),
+    Column("error", TEXT, nullable=False),
     Column("sources", LargeBinary),
-    Column("pull", Text),
+    Column("pull", TEXT),
 )
 
 documents = Table(
     "documents",
     metadata,
-    Column("digest", String(64), primary_key=True),
+    Column("digest", short_text(64), primary_key=True),
     Column("blob", LargeBinary, nullable=False),
 )
 
@@ -92,9 +92,9 @@ desired = Table(
     "desired",
     metadata,
     Column("minion", ForeignKey("minions.id", ondelete="CASCADE"), primary_key=True),
-    Column("generation", Integer, nullable=False),
-    Column("revision", String(64), nullable=False),
-    Column("compiled_revision", String(64), nullable=False),
+    Column("generation", INTEGER, nullable=False),
+    Column("revision", short_text(64), nullable=False),
+    Column("compiled_revision", short_text(64), nullable=False),
     Column("digest", ForeignKey("documents.digest"), index=True),
     Column("errors", LargeBinary),
     Column("compiled_at", Float, nullable=False),
@@ -105,11 +105,11 @@ applied = Table(
     "applied",
     metadata,
     Column("minion", ForeignKey("minions.id", ondelete="CASCADE"), primary_key=True),
-    Column("generation", Integer, nullable=False),
+    Column("generation", INTEGER, nullable=False),
     Column("digest", ForeignKey("documents.digest"), nullable=False, index=True),
-    Column("revision", String(64), nullable=False),
+    Column("revision", short_text(64), nullable=False),
     Column("at", Float, nullable=False),
-    Column("outcome", String(16), nullable=False),
+    Column("outcome", short_text(16), nullable=False),
 )
 
 holds = Table(
@@ -117,13 +117,13 @@ holds = Table(
     metadata,
     Column("minion", ForeignKey("minions.id", ondelete="CASCADE"), primary_key=True),
     Column("digest", ForeignKey("documents.digest"), nullable=False, index=True),
-    Column("revision", String(64), nullable=False),
-    Column("forge", String(255), nullable=False),
-    Column("project", String(255), nullable=False),
-    Column("number", Integer, nullable=False),
-    Column("head", String(64), nullable=False),
-    Column("base", String(64), nullable=False),
-    Column("user", Text, nullable=False),
+    Column("revision", short_text(64), nullable=False),
+    Column("forge", short_text(255), nullable=False),
+    Column("project", short_text(255), nullable=False),
+    Column("number", INTEGER, nullable=False),
+    Column("head", short_text(64), nullable=False),
+    Column("base", short_text(64), nullable=False),
+    Column("user", TEXT, nullable=False),
     Column("at", Float, nullable=False),
     Column("until", Float, nullable=False),
 )
@@ -132,38 +132,38 @@ holds = Table(
 runs = Table(
     "runs",
     metadata,
-    Column("seq", Integer, primary_key=True, autoincrement=True),
-    Column("run_id", String(255), nullable=False, unique=True),
-    Column("minion", String(255), nullable=False),
-    Column("kind", String(16), nullable=False),
+    Column("seq", INTEGER, primary_key=True, autoincrement=True),
+    Column("run_id", short_text(255), nullable=False, unique=True),
+    Column("minion", short_text(255), nullable=False),
+    Column("kind", short_text(16), nullable=False),
     Column("created", Float, nullable=False),
-    Column("generation", Integer, nullable=False),
-    Column("revision", String(64), nullable=False),
-    Column("digest", String(64), nullable=False),
+    Column("generation", INTEGER, nullable=False),
+    Column("revision", short_text(64), nullable=False),
+    Column("digest", short_text(64), nullable=False),
     Column("keys", LargeBinary),
     Column("test", Boolean, nullable=False),
-    Column("state", String(16), nullable=False),
-    Column("outcome", String(16), nullable=False),
+    Column("state", short_text(16), nullable=False),
+    Column("outcome", short_text(16), nullable=False),
     Column("started", Float),
     Column("finished", Float),
     Column("seconds", Float, nullable=False),
-    Column("changes", Integer, nullable=False),
-    Column("failed", Integer, nullable=False),
-    Column("summary", Text, nullable=False),
-    Column("cause", Text, nullable=False),
-    Column("user", Text),
-    Column("fun", Text),
-    Column("args", Text),
-    Column("job", String(255)),
-    Column("returners", Text),
-    Column("ending", String(16)),
-    Column("classes", Text),
+    Column("changes", INTEGER, nullable=False),
+    Column("failed", INTEGER, nullable=False),
+    Column("summary", TEXT, nullable=False),
+    Column("cause", TEXT, nullable=False),
+    Column("user", TEXT),
+    Column("fun", TEXT),
+    Column("args", TEXT),
+    Column("job", short_text(255)),
+    Column("returners", TEXT),
+    Column("ending", short_text(16)),
+    Column("classes", TEXT),
     Index("ix_runs_job", "job"),
     Index("ix_runs_minion_seq", "minion", "seq"),
     Index("ix_runs_minion_kind_seq", "minion", "kind", "seq"),
     Index("ix_runs_revision", "revision"),
-    Index("open_runs", "minion", "seq", sqlite_where=_OPEN),
-    Index("returned_runs", "seq", sqlite_where=text("returners IS NOT NULL")),
+    Index("open_runs", "minion", "seq", sqlite_where=_OPEN, postgresql_where=_OPEN),
+    Index("returned_runs", "seq", sqlite_where=_RETURNED, postgresql_where=_RETURNED),
 )
 
 drift_pasts = Table(
@@ -178,8 +178,8 @@ prune_reports = Table(
     "prune_reports",
     metadata,
     Column("minion", ForeignKey("minions.id", ondelete="CASCADE"), primary_key=True),
-    Column("told", Integer, nullable=False),
-    Column("held", Text, nullable=False),
+    Column("told", INTEGER, nullable=False),
+    Column("held", TEXT, nullable=False),
     Column("report", LargeBinary, nullable=False),
 )
 """What no state names any more."""
@@ -187,13 +187,13 @@ prune_reports = Table(
 jobs = Table(
     "jobs",
     metadata,
-    Column("seq", Integer, primary_key=True, autoincrement=True),
-    Column("jid", String(255), nullable=False, unique=True),
-    Column("fun", Text, nullable=False),
-    Column("args", Text, nullable=False),
-    Column("tgt", Text, nullable=False),
-    Column("tgt_type", String(32), nullable=False),
-    Column("user", Text, nullable=False),
+    Column("seq", INTEGER, primary_key=True, autoincrement=True),
+    Column("jid", short_text(255), nullable=False, unique=True),
+    Column("fun", TEXT, nullable=False),
+    Column("args", TEXT, nullable=False),
+    Column("tgt", TEXT, nullable=False),
+    Column("tgt_type", short_text(32), nullable=False),
+    Column("user", TEXT, nullable=False),
     Column("created", Float, nullable=False),
     Column("minions", LargeBinary, nullable=False),
     Column("metadata", LargeBinary),
@@ -211,8 +211,8 @@ facts = Table(
     "facts",
     metadata,
     Column("minion", ForeignKey("minions.id", ondelete="CASCADE"), primary_key=True),
-    Column("fun", String(255), primary_key=True),
-    Column("asked", Text, primary_key=True),
+    Column("fun", short_text(255), primary_key=True),
+    Column("asked", TEXT, primary_key=True),
     Column("answer", LargeBinary, nullable=False),
     Column("at", Float, nullable=False),
 )
@@ -222,7 +222,7 @@ mines = Table(
     "mines",
     metadata,
     Column("minion", ForeignKey("minions.id", ondelete="CASCADE"), primary_key=True),
-    Column("fun", String(255), primary_key=True, index=True),
+    Column("fun", short_text(255), primary_key=True, index=True),
     Column("entry", LargeBinary, nullable=False),
 )
 """What minions have for each other, by the name that it is asked by."""
@@ -230,7 +230,7 @@ mines = Table(
 secrets = Table(
     "secrets",
     metadata,
-    Column("id", Integer, primary_key=True),
+    Column("id", INTEGER, primary_key=True),
     Column("minion", ForeignKey("minions.id", ondelete="CASCADE"), nullable=False, index=True),
     Column("text", LargeBinary, nullable=False),
 )
@@ -239,14 +239,14 @@ secrets = Table(
 events = Table(
     "events",
     metadata,
-    Column("id", Integer, primary_key=True, autoincrement=False),
-    Column("tag", String(255), nullable=False),
+    Column("id", INTEGER, primary_key=True, autoincrement=False),
+    Column("tag", short_text(255), nullable=False),
     Column("time", Float, nullable=False),
-    Column("cause", Integer, nullable=False, index=True),
-    Column("revision", String(64), nullable=False),
-    Column("minion", String(255), nullable=False),
+    Column("cause", INTEGER, nullable=False, index=True),
+    Column("revision", short_text(64), nullable=False),
+    Column("minion", short_text(255), nullable=False),
     Column("data", LargeBinary, nullable=False),
-    Column("durable", Integer, nullable=False, server_default="0"),
+    Column("durable", INTEGER, nullable=False, server_default="0"),
     Index("ix_events_minion_id", "minion", "id"),
     Index("ix_events_durable_id", "durable", "id"),
 )
@@ -255,10 +255,10 @@ events = Table(
 run_events = Table(
     "run_events",
     metadata,
-    Column("seq", Integer, primary_key=True, autoincrement=True),
+    Column("seq", INTEGER, primary_key=True, autoincrement=True),
     Column("minion", ForeignKey("minions.id", ondelete="CASCADE"), nullable=False),
-    Column("run_id", String(255), nullable=False),
-    Column("taken", Integer, nullable=False),
+    Column("run_id", short_text(255), nullable=False),
+    Column("taken", INTEGER, nullable=False),
     UniqueConstraint("minion", "run_id"),
 )
 """How many events of a run were taken."""
@@ -266,10 +266,10 @@ run_events = Table(
 pull_requests = Table(
     "pull_requests",
     metadata,
-    Column("seq", Integer, primary_key=True, autoincrement=True),
-    Column("forge", String(255), nullable=False),
-    Column("project", String(255), nullable=False),
-    Column("number", Integer, nullable=False),
+    Column("seq", INTEGER, primary_key=True, autoincrement=True),
+    Column("forge", short_text(255), nullable=False),
+    Column("project", short_text(255), nullable=False),
+    Column("number", INTEGER, nullable=False),
     Column("settled", Boolean, nullable=False),
     Column("changed", Float, nullable=False),
     Column("record", LargeBinary, nullable=False),
@@ -281,10 +281,10 @@ pull_requests = Table(
 reports = Table(
     "reports",
     metadata,
-    Column("seq", Integer, primary_key=True, autoincrement=True),
-    Column("id", String(64), nullable=False, unique=True),
+    Column("seq", INTEGER, primary_key=True, autoincrement=True),
+    Column("id", short_text(64), nullable=False, unique=True),
     Column("made_at", Float, nullable=False),
-    Column("size", Integer, nullable=False),
+    Column("size", INTEGER, nullable=False),
     Column("blob", LargeBinary, nullable=False),
 )
 """Whole reports of previews, for who has a link to one."""
@@ -292,8 +292,8 @@ reports = Table(
 queue_items = Table(
     "queue_items",
     metadata,
-    Column("seq", Integer, primary_key=True, autoincrement=True),
-    Column("queue", String(255), nullable=False),
+    Column("seq", INTEGER, primary_key=True, autoincrement=True),
+    Column("queue", short_text(255), nullable=False),
     Column("item", LargeBinary, nullable=False),
     UniqueConstraint("queue", "item", name="uq_queue_items_queue_item"),
 )
@@ -302,12 +302,12 @@ queue_items = Table(
 orchestrations = Table(
     "orchestrations",
     metadata,
-    Column("seq", Integer, primary_key=True, autoincrement=True),
-    Column("jid", String(64), nullable=False, unique=True),
-    Column("fun", String(255), nullable=False),
-    Column("user", Text, nullable=False),
+    Column("seq", INTEGER, primary_key=True, autoincrement=True),
+    Column("jid", short_text(64), nullable=False, unique=True),
+    Column("fun", short_text(255), nullable=False),
+    Column("user", TEXT, nullable=False),
     Column("created", Float, nullable=False),
-    Column("sls", Text, nullable=False),
+    Column("sls", TEXT, nullable=False),
     Column("low", LargeBinary, nullable=False),
     Column("options", LargeBinary, nullable=False),
     Column("controls", LargeBinary, nullable=False),
@@ -317,9 +317,9 @@ orchestrations = Table(
 orchestration_steps = Table(
     "orchestration_steps",
     metadata,
-    Column("seq", Integer, primary_key=True, autoincrement=True),
+    Column("seq", INTEGER, primary_key=True, autoincrement=True),
     Column("jid", ForeignKey("orchestrations.jid", ondelete="CASCADE"), nullable=False),
-    Column("key", Text, nullable=False),
+    Column("key", TEXT, nullable=False),
     Column("started", Float, nullable=False),
     Column("asked", LargeBinary),
     Column("result", LargeBinary),
@@ -330,45 +330,45 @@ orchestration_steps = Table(
 enrolment_tokens = Table(
     "enrolment_tokens",
     metadata,
-    Column("seq", Integer, primary_key=True, autoincrement=True),
-    Column("id", String(32), nullable=False, unique=True),
+    Column("seq", INTEGER, primary_key=True, autoincrement=True),
+    Column("id", short_text(32), nullable=False, unique=True),
     Column("digest", LargeBinary, nullable=False, unique=True),
-    Column("minions", Text, nullable=False),
-    Column("uses_left", Integer, nullable=False),
+    Column("minions", TEXT, nullable=False),
+    Column("uses_left", INTEGER, nullable=False),
     Column("created", Float, nullable=False),
     Column("expires", Float, nullable=False),
-    Column("created_by", Text, nullable=False),
+    Column("created_by", TEXT, nullable=False),
 )
 """Digests of the tokens by which minions have their keys accepted."""
 
 access_tokens = Table(
     "access_tokens",
     metadata,
-    Column("seq", Integer, primary_key=True, autoincrement=True),
-    Column("id", String(32), nullable=False, unique=True),
+    Column("seq", INTEGER, primary_key=True, autoincrement=True),
+    Column("id", short_text(32), nullable=False, unique=True),
     Column("digest", LargeBinary, nullable=False, unique=True),
-    Column("user", Text, nullable=False),
+    Column("user", TEXT, nullable=False),
     Column("groups", LargeBinary, nullable=False),
-    Column("method", String(32), nullable=False),
+    Column("method", short_text(32), nullable=False),
     Column("created", Float, nullable=False),
     Column("expires", Float, nullable=False),
-    Column("created_by", Text, nullable=False),
-    Column("note", Text, nullable=False),
+    Column("created_by", TEXT, nullable=False),
+    Column("note", TEXT, nullable=False),
 )
 """Digests of the tokens by which people show who they are."""
 
 audit_log = Table(
     "audit_log",
     metadata,
-    Column("seq", Integer, primary_key=True, autoincrement=True),
+    Column("seq", INTEGER, primary_key=True, autoincrement=True),
     Column("time", Float, nullable=False),
-    Column("user", Text, nullable=False),
-    Column("method", String(32), nullable=False),
-    Column("token", String(32), nullable=False),
-    Column("action", Text, nullable=False),
-    Column("detail", Text, nullable=False),
+    Column("user", TEXT, nullable=False),
+    Column("method", short_text(32), nullable=False),
+    Column("token", short_text(32), nullable=False),
+    Column("action", TEXT, nullable=False),
+    Column("detail", TEXT, nullable=False),
     Column("allowed", Boolean, nullable=False),
-    Column("why", Text, nullable=False),
+    Column("why", TEXT, nullable=False),
     Column("digest", LargeBinary, nullable=False),
     sqlite_autoincrement=True,
 )
@@ -377,8 +377,8 @@ audit_log = Table(
 rollouts = Table(
     "rollouts",
     metadata,
-    Column("seq", Integer, primary_key=True, autoincrement=True),
-    Column("id", String(64), nullable=False, unique=True),
+    Column("seq", INTEGER, primary_key=True, autoincrement=True),
+    Column("id", short_text(64), nullable=False, unique=True),
     Column("record", LargeBinary, nullable=False),
 )
 """Revisions on their way to the minions, whole."""
@@ -386,16 +386,16 @@ rollouts = Table(
 quarantine = Table(
     "quarantine",
     metadata,
-    Column("digest", String(64), primary_key=True),
-    Column("label", String(255), nullable=False),
-    Column("back_to", String(64), nullable=False),
-    Column("back_label", String(255), nullable=False),
+    Column("digest", short_text(64), primary_key=True),
+    Column("label", short_text(255), nullable=False),
+    Column("back_to", short_text(64), nullable=False),
+    Column("back_label", short_text(255), nullable=False),
     Column("commits", LargeBinary, nullable=False),
-    Column("user", Text, nullable=False),
-    Column("why", Text, nullable=False),
+    Column("user", TEXT, nullable=False),
+    Column("why", TEXT, nullable=False),
     Column("at", Float, nullable=False),
 )
 """Revisions that were taken back."""
 
-version = Table("alembic_version", MetaData(), Column("version_num", String(32), primary_key=True))
+version = Table("alembic_version", MetaData(), Column("version_num", short_text(32), primary_key=True))
 """Alembic's own table, read here so that Alembic need not be loaded."""

@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
-from sqlalchemy import Connection, delete, func, insert, select
+from sqlalchemy import ColumnElement, Connection, LargeBinary, delete, func, insert, literal, select
 
+from controller.store.column_types import INTEGER
 from controller.store.database import Database
 from controller.store.schema import minions, secrets
 
@@ -45,8 +46,8 @@ class SecretsTable:
     def in_text(self, text: str) -> frozenset[str]:
         """Those of all minions that stand in a text."""
         looked = text.encode("utf-8", "surrogatepass")
-        query = select(secrets.c.text).distinct().where(func.instr(looked, secrets.c.text) > 0)
         with self.database.read() as connection:
+            query = select(secrets.c.text).distinct().where(_place_in(connection, looked) > 0)
             return frozenset(each.decode("utf-8", "surrogatepass") for each in connection.scalars(query))
 
 
@@ -62,3 +63,11 @@ def _put(connection: Connection, minion_id: str, texts: Iterable[str]) -> bool:
 
 def _texts(connection: Connection, minion_id: str) -> set[bytes]:
     return set(connection.scalars(select(secrets.c.text).where(secrets.c.minion == minion_id)))
+
+
+def _place_in(connection: Connection, text: bytes) -> ColumnElement[int]:
+    """Where a secret begins in a text, from 1; 0: nowhere. Both databases compare bytes, and name it otherwise."""
+    looked = literal(text, LargeBinary())
+    if connection.dialect.name == "postgresql":
+        return func.position(secrets.c.text.op("IN")(looked), type_=INTEGER)
+    return func.instr(looked, secrets.c.text, type_=INTEGER)

@@ -46,12 +46,15 @@ class Store:
 
     Args:
         url: of the database, in SQLAlchemy's form.
+        fence: see `Database`.
 
     Every method of a table raises StoreUnavailable when the database cannot be used.
     """
 
-    def __init__(self, url: str) -> None:
-        self._database = database = Database(url)
+    def __init__(self, url: str, fence: int = 0) -> None:
+        self._database = database = Database(url, fence)
+        self.shared = fence > 0
+        """Whether other controllers use it when this one does not."""
         self.keys = Keys(database)
         self.minions = Minions(database)
         self.revisions = Revisions(database)

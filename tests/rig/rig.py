@@ -148,8 +148,8 @@ class Rig:
         """More options for the controller's configuration, from its next start on."""
         self._more |= controller
 
-    def start_controller(self) -> None:
-        """Start it and wait until it answers."""
+    def start_controller(self, *, waits: bool = True) -> None:
+        """Start it and wait until it answers, which one that does not lead never does."""
         publish, request, http = self._ports
         root = self.directory / "c"
         settings = {
@@ -166,9 +166,13 @@ class Rig:
         self.config.mkdir(parents=True, exist_ok=True)
         (self.config / "controller").write_text(yaml.safe_dump(settings))
         self._start("controller", "controller", "-c", str(self.config))
-        self.wait("the controller to answer", lambda: self._answers(int(settings["http_port"] or 0)))
+        if waits:
+            self.wait("the controller to answer", lambda: self.answers)
 
-    def _answers(self, port: int) -> bool:
+    @property
+    def answers(self) -> bool:
+        """Whether the controller can be asked."""
+        port = int(self._more.get("http_port", self._ports[2]) or 0)
         with socket.socket(socket.AF_UNIX) as probe:
             if not self.socket.exists() or probe.connect_ex(str(self.socket)):
                 return False

@@ -2,20 +2,13 @@
 
 from dataclasses import replace
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controller.store import RunRecord, Store
+from controller.store import RunRecord
 from controller.store.run_tables import open_calls
 from controller.store.run_tables.call_runs import StoredCallEnd
 from controller.store.run_tables.packed_results import packed_result, unpacked_result
-
-
-@pytest.fixture
-def store(tmp_path):
-    with Store(f"sqlite:///{tmp_path}/store.sqlite") as opened:
-        yield opened
 
 
 def runs(count, **changed):

@@ -2,15 +2,13 @@
 
 import pytest
 
-from controller.store import Store
 from controller.store.events import Events
 from reactors.events import Event
 
 
 @pytest.fixture
-def events(tmp_path):
-    with Store(f"sqlite:///{tmp_path / 'store.sqlite'}") as store:
-        yield store.events
+def events(store):
+    return store.events
 
 
 def event(number, tag="saltern/x", *, cause=0, minion="web1", time=1.0, **data):

@@ -9,8 +9,8 @@ from controller.store.holds import DocumentGone
 
 
 @pytest.fixture
-def store(tmp_path):
-    with Store(f"sqlite:///{tmp_path}/store.sqlite") as opened:
+def store(store_url):
+    with Store(store_url) as opened:
         for minion in ("web1", "web2"):
             opened.minions.seen(minion, 1.0, grains={})
         opened.revisions.add(RevisionRecord(digest="main", label="main", first_seen=1.0))

@@ -1,16 +1,8 @@
 """Jobs as they were asked for, kept until nothing is left of them."""
 
-import pytest
-
-from controller.store import RunRecord, Store
+from controller.store import RunRecord
 from controller.store.jobs import table
 from controller.store.jobs.table import JobRecord
-
-
-@pytest.fixture
-def store(tmp_path):
-    with Store(f"sqlite:///{tmp_path / 'store.sqlite'}") as store:
-        yield store
 
 
 def job(jid, **more):

@@ -1,15 +1,7 @@
 """Records of pull requests."""
 
-import pytest
-
-from controller.store import Store, pull_requests
+from controller.store import pull_requests
 from controller.store.pull_requests import PullRecord
-
-
-@pytest.fixture
-def store(tmp_path):
-    with Store(f"sqlite:///{tmp_path}/store.sqlite") as opened:
-        yield opened
 
 
 def record(number, **fields):

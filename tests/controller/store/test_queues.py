@@ -2,13 +2,10 @@
 
 import pytest
 
-from controller.store import Store
-
 
 @pytest.fixture
-def queues(tmp_path):
-    with Store(f"sqlite:///{tmp_path / 'store.sqlite'}") as store:
-        yield store.queues
+def queues(store):
+    return store.queues
 
 
 def test_items_come_out_as_they_went_in(queues):

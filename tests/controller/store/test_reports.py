@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from controller.store import Store
-
 
 @pytest.fixture
-def table(tmp_path):
-    with Store(f"sqlite:///{tmp_path}/store.sqlite") as store:
-        yield store.reports
+def table(store):
+    return store.reports
 
 
 def test_a_report_is_kept_by_its_id(table):

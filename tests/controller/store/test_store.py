@@ -48,12 +48,6 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "lib" / "controller.sqlite"
 
 
-@pytest.fixture
-def store(path):
-    with Store(f"sqlite:///{path}") as store:
-        yield store
-
-
 def run_of(run_id: str, minion: str = "a", **fields) -> RunRecord:
     return RunRecord(**{"run_id": run_id, "minion": minion, "kind": "apply", "created": 1.0, **fields})
 
@@ -271,14 +265,15 @@ def test_nothing_is_committed_after_a_write_that_failed(path, monkeypatch):
 
 
 @pytest.mark.alone
-def test_a_read_waits_for_nobody_who_writes(store, path):
-    store.minions.seen("a", 1.0)
-    with other_writer(path):
-        began = time.monotonic()
-        assert store.minions.get("a").last_seen == 1.0
-        with store.transaction():
-            assert store.minions.status(["a"])[0].minion.id == "a"
-        assert time.monotonic() - began < 1.0
+def test_a_read_waits_for_nobody_who_writes(path):
+    with Store(f"sqlite:///{path}") as store:
+        store.minions.seen("a", 1.0)
+        with other_writer(path):
+            began = time.monotonic()
+            assert store.minions.get("a").last_seen == 1.0
+            with store.transaction():
+                assert store.minions.status(["a"])[0].minion.id == "a"
+            assert time.monotonic() - began < 1.0
 
 
 def test_a_read_waits_for_no_thread_that_writes(store):
@@ -340,6 +335,7 @@ def test_an_id_with_two_keys_must_be_told_by_fingerprint(store):
         store.keys.set_state("web", "accepted", 2.0)
 
 
+@pytest.mark.parametrize("store_url", ["sqlite"], indirect=True)
 def test_a_key_costs_the_same_however_many_wait(store):
     work = 0
 
