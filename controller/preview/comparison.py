@@ -32,6 +32,7 @@ from controller.reconcile.plan import ChangeKind
 from controller.reconcile.source_differences import SourceDifferences
 from controller.schema.reports import ResourceChange
 from highstate.desired import Desired
+from highstate.pruned import prune_mode
 from highstate.types import NOT_RUN, Pos
 from wire import patch
 
@@ -244,7 +245,11 @@ class Comparer:
     ) -> None:
         minion, keys, changes = head.minion_id, merge.keys, merge.shown
         resources = resources_of(
-            changes, self.redactor.of(minion), sources.between(merge.old, new), self.limits.minion_change_bytes
+            changes,
+            self.redactor.of(minion),
+            sources.between(merge.old, new),
+            self.limits.minion_change_bytes,
+            prune=prune_mode(new.drift),
         )
         doubts = doubts_of_plan(
             {key: new.chunks[key] for key in keys}, lambda: self.links.links_of(new.chunks).followers_among(keys)

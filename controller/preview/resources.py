@@ -27,7 +27,7 @@ _CONTENT_CHANGES = "content changes"
 
 
 def resources_of(
-    plan: PushPlan, redaction: Redaction, contents: Contents, most: int = 1024 * 1024
+    plan: PushPlan, redaction: Redaction, contents: Contents, most: int = 1024 * 1024, *, prune: str = "off"
 ) -> tuple[ResourceChange, ...]:
     """The resources of a plan, in its order, the first ones where there are too many of them.
 
@@ -36,6 +36,7 @@ def resources_of(
         redaction: takes the minion's secrets out.
         contents: what is known of the contents of files, in the form of `diff -u`.
         most: characters, about; beyond them resources have no differences, beyond twice as many they are left out.
+        prune: what the policy says of what no state names any more.
     """
     triggers: dict[str, list[str]] = {}
     for change in plan.changes:
@@ -46,6 +47,8 @@ def resources_of(
     for change in plan.changes:
         by = tuple(triggers.get(change.key, ()))
         resource = structs.replace(_resource(change, redaction), triggers=by)
+        if resource.action == "removed":
+            resource = structs.replace(resource, prune=prune)
         size += size_of(resource)
         if size > 2 * most:
             break

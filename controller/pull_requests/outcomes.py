@@ -20,6 +20,7 @@ from controller.pull_requests.records import kept_report
 from controller.schema.reports import ApplyOutcome, ChangeClass, ClassOutcome, MergeOutcome, PreviewReport
 from controller.store import RevisionRecord, RunRecord, StatusRow, Store
 from controller.store.pull_requests import AppliedHead, PullRecord
+from highstate.pruned import maker_of
 
 _HOLE = re.compile("⟨[^⟩]*⟩")
 _GOOD = ("ok", "changed")
@@ -314,6 +315,8 @@ def _told_by_others(told: Mapping[str, Sequence[str]], own: Collection[str]) -> 
 
 
 def _foretells(of: ChangeClass, key: str) -> bool:
+    if maker := maker_of(key):  # what a state made that the change takes out, or changes so that it names less
+        return any(_fits(maker, _HOLE.split(each.key.split("_|-")[1])) for each in of.resources if "_|-" in each.key)
     return any(_fits(key, _HOLE.split(each.key)) for each in of.resources if each.action != "removed")
 
 

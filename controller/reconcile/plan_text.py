@@ -11,6 +11,7 @@ from typing import Any, Literal, TypeAlias, assert_never
 from controller.observe.run_text import short
 from controller.reconcile.plan import ChangeKind, ChunkChange, FieldChange, PushPlan
 from controller.schema.plans import FieldDiff, StateDiff
+from highstate.pruned import no_longer_managed
 from highstate.redaction import NOTHING_SECRET, Redaction
 from highstate.types import Value
 
@@ -51,17 +52,6 @@ def plan_text(
     """
     lines = (line for change in plan.changes for line in _change_lines(change, redaction, contents, prune))
     return redaction.text("\n".join(lines))
-
-
-def no_longer_managed(prune: str) -> str:
-    """What is said of a state that git no longer has, by the policy's `prune`."""
-    match prune:
-        case "on":
-            return "no longer managed; what it made is removed, unless another state names it"
-        case "report":
-            return "no longer managed; left as it is on the machine, and what it made is reported"
-        case _:
-            return "no longer managed; left as it is on the machine"
 
 
 def headline(plan: PushPlan) -> str:

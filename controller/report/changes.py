@@ -25,6 +25,7 @@ from controller.schema.reports import (
     LiveTest,
     ResourceChange,
 )
+from highstate.pruned import no_longer_managed
 
 _STATES = Paragraph((Strong("States"),))
 NAMES_ONLY = -1
@@ -75,7 +76,7 @@ def resource(change: ResourceChange, context: int) -> list[ReportBlock]:
         line += [" · template ", Quoted(each.source, 160), " (", Quoted(each.commit, 160), ")"]
     line += _pillar(change)
     if change.action == "removed":
-        line.append(" · no longer managed; left as it is on the machine")
+        line.append(f" · {no_longer_managed(change.prune)}")
     if change.irreversible:
         line += [" · ", Strong("not taken back by a revert:"), " ", Quoted(change.irreversible, 200)]
     if change.certainty != "certain":

@@ -60,7 +60,9 @@ def orphans(report: PreviewReport) -> list[ReportBlock]:
             if change.action == "removed":
                 where: tuple[Piece, ...] = (" · ", Quoted(change.origin)) if change.origin else ()
                 lines.append((Quoted(change.title, 200), *on, *where))
-    heading = f"Not managed any more, left on the machines: {counted(len(lines), 'state')}"
+    modes = {one.prune for each in report.classes for one in each.resources if one.action == "removed"}
+    kept = "" if "on" in modes else ", left on the machines"
+    heading = f"Not managed any more{kept}: {counted(len(lines), 'state')}"
     return [Fold((Strong(heading),), (Bullets(tuple(lines)),))] if lines else []
 
 

@@ -68,7 +68,9 @@ def alerts(report: PreviewReport) -> list[ReportBlock]:
         lines.append((Strong(f"{counted(len(acts), 'act')} that a revert does not take back:"), *_acts(acts)))
     if removed := sum(resource.action == "removed" for each in report.classes for resource in each.resources):
         states = counted(removed, "state is", "states are")
-        lines.append((Strong(f"{states} not managed any more:"), " what was made stays on the machines."))
+        modes = {one.prune for each in report.classes for one in each.resources if one.action == "removed"}
+        what = "is removed" if modes == {"on"} else "is removed where `prune` is on" if "on" in modes else "stays"
+        lines.append((Strong(f"{states} not managed any more:"), f" what was made {what} on the machines."))
     if failed := failed_tests(report):
         lines.append((Strong(f"The test run failed on {counted(failed, 'minion')}"), ", see below."))
     lines += _timing_alerts(report.timing)

@@ -48,7 +48,7 @@ class ResourceChange(ApiStruct, frozen=True, kw_only=True):
     """What a change does with one state of a minion."""
 
     action: Literal["added", "changed", "removed", "retriggered"]
-    """Shown as `+ ~ - ↻`. Removed: it is not managed any more, and left as it is on the machine."""
+    """Shown as `+ ~ - ↻`. Removed: it is not managed any more."""
     key: str
     """The state's tag, for programs; people read `title`."""
     title: str
@@ -76,6 +76,8 @@ class ResourceChange(ApiStruct, frozen=True, kw_only=True):
     """Conditional: a condition that is evaluated on the machine decides. Unknown: it follows something that nobody
     can foretell."""
     why_uncertain: str = ""
+    prune: str = ""
+    """Of what is removed: `prune` of the policy of the head, by which what it made is left, reported or removed."""
 
 
 class Hole(ApiStruct, frozen=True, kw_only=True):

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from highstate.desired import Desired
+from highstate.pruned import MARK
 from highstate.run.ports import Executor, Prepared
 from highstate.salt_urls import split_salt_url
 from highstate.types import Chunk, StateResult, Value
@@ -22,9 +23,6 @@ from minion.ownership.inventory import FOLDER, Owned
 from minion.ownership.owning_states import inverse_chunk
 from minion.ownership.recorded_machine import content_of
 from minion.ownership.resources import Named, named_by
-
-MARK = "prune:"
-"""How the IDs of states begin that take away what git no longer names."""
 
 LEFT = "Left as it is"
 """How the comment begins of one that turns out to be no longer as it was planned."""
@@ -149,7 +147,11 @@ def fate_of(
     if owned.resource.is_file:
         try:
             fate, why = _fate_of_path(owned, machine, paths)
-        except (OSError, ContentUnknown) as error:
+        except ContentUnknown as unknown:  # a preview shows nothing that others have there
+            comment = f"What it would do is not known: {unknown}"
+            told = StateResult(name=owned.name, result=None, comment=comment)
+            return "remove", "", Prepared(chunk=chunk, predicted=told)
+        except OSError as error:
             return "left", f"it cannot be looked at: {error}", None
         if fate != "remove":
             return fate, why, None

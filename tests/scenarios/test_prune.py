@@ -100,3 +100,54 @@ def test_what_was_overwritten_and_deleted_is_brought_back(make_rig):
     assert mine.exists(), "it was there before the state, so nothing removes it"
     missing = rig.saltern("restore", "web1", str(root / "nothing"), check=False)
     assert (missing.returncode, "has no copy" in missing.stderr) == (1, True)
+
+
+def test_a_preview_foretells_what_is_removed(make_rig):
+    rig = make_rig(minions={"web1": {}})
+    root = rig.root("web1")
+    rig.wait_applied(_with_extra(rig))
+    rig.git("checkout", "-q", "-b", "less")
+    (rig.work / "states/top.sls").write_text("base:\n  '*':\n    - app\n")
+    rig.push("no extra", branch="less")
+    said = rig.saltern("preview", "--base", "main", "--head", "less", "--out", "json", check=False)
+    report = json.loads(said.stdout)
+    (one,) = report["classes"]
+    assert {each["prune"] for each in one["resources"]} == {"on"}
+    (test,) = one["tests"]
+    assert sorted(key.split("_|-")[1] for key in test["states"]) == [
+        "prune:extra-file",
+        "prune:extra-folder",
+        "prune:extra-link",
+    ]
+    (folder,) = [entry for key, entry in test["states"].items() if "extra-folder" in key]
+    assert folder["comment"].startswith("What it would do is not known"), "a preview reads no names of a folder"
+    assert not test["drift"]
+    assert (root / "extra/one.conf").exists()
+    shown = rig.saltern("preview", "--base", "main", "--head", "less", check=False).stdout
+    assert "what it made is removed" in shown
+
+
+def test_kill_9_of_the_minion_loses_no_ownership(make_rig):
+    rig = make_rig(minions={"web1": {}})
+    root = rig.root("web1")
+    slow = "".join(
+        f"slow-{number}:\n  file.managed:\n    - name: {{{{ grains['root'] }}}}/many/{number}\n"
+        f"    - contents: x\n    - makedirs: True\n"
+        f"wait-{number}:\n  cmd.run:\n    - name: sleep 0.2\n    - onchanges: [{{file: slow-{number}}}]\n"
+        for number in range(8)
+    )
+    (rig.work / "states/extra.sls").write_text(slow)
+    top = ("    - app\n", "    - app\n    - extra\n")
+    policy = ("drift:", "prune: on\nprune_limit: 100%\ndrift:")
+    commit = rig.push("many", {"states/top.sls": top, "states/saltern.yaml": policy})
+    rig.wait("some files", lambda: (root / "many/3").exists())
+    rig.kill("web1", children=True)
+    rig.start_minion("web1")
+    rig.wait_applied(commit)
+    assert len(list((root / "many").iterdir())) == 8
+    gone = rig.push("none", {"states/top.sls": (top[1], top[0])})
+    rig.wait("the first removal", lambda: len(list(root.glob("many/*"))) < 8)
+    rig.kill("web1", children=True)
+    rig.start_minion("web1")
+    rig.wait_applied(gone)
+    assert not (root / "many").exists()

@@ -15,6 +15,7 @@ from msgspec import structs
 from controller.observe.run_text import count_states, run_summary
 from controller.preview.irreversible import OVERWRITTEN
 from controller.schema.reports import ChangeClass, LiveTest, ResourceChange
+from highstate.pruned import maker_of
 
 _FILES = ("file.managed", "file.serialize")
 _NOT_READ = "is not read in a preview"
@@ -38,6 +39,8 @@ def drift_apart(test: LiveTest, touched: Collection[str], base: Mapping[str, Any
     for key, entry in test.states.items():
         if not _would_change(entry):
             continue
+        if maker_of(key):
+            continue  # what the change takes out of git is removed
         if key not in touched:
             drift[key] = states.pop(key)
         elif not entry.get("uncertain") and _would_change(before := base.get(key, {})):
