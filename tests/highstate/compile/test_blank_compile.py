@@ -310,3 +310,47 @@ class Vault:
 
     def list_secrets(self, path: str, minion: Minion) -> list[str]:
         return ["k"]
+
+
+NOT_TO_BE_FILLED = {
+    "a name of an anchor": ("a:\n  test.nop:\n    - value: &{{ V }} x\n    - other: *{{ V }}\n", "db.net"),
+    "a key that is there twice": (
+        "a:\n  test.nop:\n    - value: {{ '{' }}{{ V }}: 1, web1: 2}\n    - own: x\n",
+        "web1",
+    ),
+    "a key that nothing runs": (
+        "a:\n  test.nop:\n    - value: {{ '{' }}{{ V }}: 1, web1: 2}\nb:\n  test.nop: []\nexclude:\n  - id: a\n",
+        "web1",
+    ),
+    "a value that a requisite names": (
+        "a:\n  test.nop:\n    - value: {{ V }}\n    - more: 1\nb:\n  test.nop:\n    - use:\n      - test: web9x\n",
+        "web9x",
+    ),
+    "an SLS that a requisite names": (
+        "a:\n  test.nop: []\nb:\n  test.nop:\n    - value: {{ V }}\n    - require_in:\n      - sls: {{ V }}\n",
+        "two",
+    ),
+    "the beginning of a URL": ("a:\n  test.nop:\n    - value: {{ V }}://web1.txt\n", "salt"),
+    "a pattern": (
+        "b:\n  test.nop:\n    - require:\n      - test: a-db*\na-db0:\n  test.nop: []\na-{{ V }}:\n  test.nop: []\n",
+        "db1",
+    ),
+    "the order of names": (
+        "a:\n  test.nop:\n    - name: {{ V }}\n    - order: 1\nb:\n  test.nop:\n    - name: n\n    - order: 1\n",
+        "m1",
+    ),
+    "a part of a text": ("a:\n  test.nop:\n    - value: {{ 'y' if V in 'db1 db2' else 'n' }}\n", "db1"),
+    "an argument of an include": ("a:\n  test.nop:\n    - value: {{ pillar.r }}\n", "db1"),
+}
+
+
+@pytest.mark.parametrize("what", NOT_TO_BE_FILLED)
+def test_the_last_of_a_fleet_is_compiled_as_it_is(what: str):
+    memo = Memo()
+    text, last = NOT_TO_BE_FILLED[what]
+    content = {"one.sls": text.replace("V", "grains.id"), "two.sls": "c:\n  test.nop: []\n", "web1.txt": "first"}
+    content["pillar/q.sls"] = "include:\n  - r:\n      defaults:\n        given: {{ grains.id }}\n"
+    content["pillar/r.sls"] = "r: {{ 'd' if given.startswith('d') else 'o' }}\n"
+    for each in "web5", "web6", "web7", "xeb8", last:
+        who = (each, each, "x", "Debian")
+        assert_same(compiled(content, who, memo), compiled(content, who))
