@@ -105,9 +105,9 @@ def _plan_key(key: Key, history: BlankHistory) -> Key:
     return ("with blanks", history.digest, *key)
 
 
-def find_plan(key: Key, memo: Memo, sources: ReadSources) -> tuple[Hit, BlankHistory] | None:
-    """The plan for a minion, and where its use is counted; None when there is none."""
-    known = memo.find(_history_key(key), sources)
+def find_plan(key: Key, memo: Memo, sources: ReadSources, kind: Key = ()) -> tuple[Hit, BlankHistory] | None:
+    """The plan for a minion, and where its use is counted; None when there is none. `kind`: as in `learn_plan`."""
+    known = memo.find(_history_key(kind or key), sources)
     if known is None or not known.result.leaves:
         return None
     hit = memo.find(_plan_key(key, known.result), sources)
@@ -120,6 +120,7 @@ def learn_plan(
     recorder: Recorder,
     make: Callable[[BlankInputs, Recorder], Plan],
     is_right: Callable[[Plan], bool],
+    kind: Key = (),
 ) -> None:
     """Make a plan of what was read of a minion, if there can be one.
 
@@ -129,11 +130,13 @@ def learn_plan(
         recorder: what was read of this minion, by value.
         make: makes a plan with blanks, and records what that reads; BlankRefused where it cannot.
         is_right: whether the plan, filled in for this minion, is what was made for it without.
+        kind: of minions that learn together, where that is more than those of one key.
     """
     sources = recorder.sources
-    known = memo.find(_history_key(key), sources)
+    known = memo.find(_history_key(kind or key), sources)
     if known is None:
-        memo.store(_history_key(key), {}, BlankHistory(roots={root: sources.roots[root] for root in _ROOTS}))
+        roots = {root: sources.roots[root] for root in _ROOTS}
+        memo.store(_history_key(kind or key), {}, BlankHistory(roots=roots))
         return
     history: BlankHistory = known.result
     history.costly += 1

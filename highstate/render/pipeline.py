@@ -5,13 +5,15 @@ Called by the package's users through `render_sls` and `render_template`; what e
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 from highstate.aggregation import Joinable, unmarked
-from highstate.memo.blank_recorder import BlankRecorder
-from highstate.memo.blanks import BlankRefused, form_of
+from highstate.memo.blank_plans import find_plan, learn_plan, texts_of
+from highstate.memo.blank_recorder import BlankInputs, BlankRecorder
+from highstate.memo.blanks import BlankRefused, Filled, Leaf, form_of
+from highstate.memo.memo import Memo
 from highstate.memo.sources import digest_value
 from highstate.memo.tracked import Recorder
 from highstate.render import jinja
@@ -44,6 +46,24 @@ class _Done:
     text: str = ""
     lines: LineMap | None = None
     failed: RenderFailed | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _BlankText:
+    """The text of a file with blanks in it, and what they stand for."""
+
+    leaves: tuple[Leaf, ...]
+    text: str
+    form: Filled | None
+
+    def filled(self, recorder: Recorder) -> str:
+        """As it is for a minion."""
+        return self.text if self.form is None else str(self.form(texts_of(self.leaves, recorder.sources)))
+
+
+_FILE = ("file",)
+_OF_KIND = 4
+"""So much of the key of a file says which it is; what follows is what it is given."""
 
 
 def render_sls(
@@ -82,7 +102,7 @@ def render_template(path: str, context: RenderContext, *, extra: Mapping[str, Va
         context.reads.record(("file", context.saltenv, path))
     variables = {"source": f"salt://{path}", **place_variables(path), **(extra or {})}
     # A template may empty what it is given (`item.popitem()`), and it is rendered again: on the minion, after the act.
-    done = _memoised(path, context, ("file",), extra, lambda job: _render_plain(job, _copied(variables)), reads)
+    done = _memoised(path, context, _FILE, extra, lambda job: _render_plain(job, _copied(variables)), reads)
     if done.failed is not None:
         raise done.failed.again()
     files = {(read[1], read[2]): digest.decode() for read, digest in reads.reads.items() if read[0] == "file"}
@@ -115,9 +135,13 @@ def _memoised(
     if memo is not None:  # on a minion there is none, and to know all functions there is to import their modules
         key = (*role, path, oid, saltenv, digest_value(dict(extra)) if extra else b"", shaping(context))
     hit = memo.find(key, context.sources) if memo is not None else None
+    blanks = memo if role == _FILE and context.ports.dummies is None else None
+    filled = _filled(key, blanks, recorder) if hit is None and blanks is not None else None
     if hit is not None:
         recorder.absorb(hit.reads)
         done: _Done = hit.result
+    elif filled is not None:
+        done = filled
     else:
         done = _fresh(path, context, recorder, oid, role, render)
         if isinstance(recorder, BlankRecorder):
@@ -128,10 +152,43 @@ def _memoised(
             recorder.live["#!pillar"] = None  # what it gives hangs on the SLS before it
         if memo is not None and not recorder.live:
             memo.store(key, recorder.reads, done)
+            if blanks is not None and done.failed is None:
+                _learn(context, key, recorder, done.text, lambda work: _memoised(path, work, role, extra, render))
     for above in (outer, context.reads):
         if above is not None:
             above.absorb(recorder.reads, recorder.live)
     return done
+
+
+def _filled(key: tuple[Hashable, ...], memo: Memo, recorder: Recorder) -> _Done | None:
+    """The text of a file with the minion's values in its blanks; None when it has to be rendered."""
+    known = find_plan(key, memo, recorder.sources, key[:_OF_KIND])
+    if known is None:
+        return None
+    hit, history = known
+    plan: _BlankText = hit.result
+    history.used += 1
+    recorder.absorb(hit.reads)
+    return _Done(text=plan.filled(recorder))
+
+
+def _learn(
+    context: RenderContext,
+    key: tuple[Hashable, ...],
+    recorder: Recorder,
+    text: str,
+    render: Callable[[RenderContext], _Done],
+) -> None:
+    """Render a file with blanks, where it is worth it."""
+    assert context.memo is not None  # noqa: S101  (the caller looked)
+
+    def make(inputs: BlankInputs, reads: Recorder) -> _BlankText:
+        done = render(replace(context, memo=None, blanks=inputs, reads=reads))
+        if done.failed is not None:
+            raise BlankRefused
+        return _BlankText(inputs.leaves, done.text, form_of(done.text))
+
+    learn_plan(key, context.memo, recorder, make, lambda plan: plan.filled(recorder) == text, key[:_OF_KIND])
 
 
 def _fresh(

@@ -158,8 +158,11 @@ tree = st.fixed_dictionaries(
         "pillar/r.sls": st.sampled_from(["r: {{ grains.id }}\n", "r: {{ given | default('d') | upper }}\n"]),
         "one.sls": sls("a"),
         "two.sls": sls("b"),
-        "t.jinja": st.sampled_from(
-            ["{{ v }}", "{{ grains.id }}", "{{ pillar.own }}", "text", "{{ name }}", "{{ x.y }}"]
+        "t.jinja": st.one_of(
+            st.sampled_from(["{{ v }}", "{{ grains.id }}", "{{ pillar.own }}", "text", "{{ name }}", "{{ x.y }}"]),
+            st.sampled_from(EXPRESSIONS).map(
+                lambda text: PREFIX + text.replace("V", "grains.id") + "\n{{ grains.fqdn }}"
+            ),
         ),
         "map.jinja": st.sampled_from(
             ["{% set shared = {'host': grains.id} %}", "{% set shared = {'host': 'h'} %}{% do shared.update(pillar) %}"]
@@ -354,3 +357,21 @@ def test_the_last_of_a_fleet_is_compiled_as_it_is(what: str):
     for each in "web5", "web6", "web7", "xeb8", last:
         who = (each, each, "x", "Debian")
         assert_same(compiled(content, who, memo), compiled(content, who))
+
+
+def test_files_are_filled_in():
+    memo = Memo()
+    text = "a:\n  file.managed:\n    - source: salt://t.jinja\n    - template: jinja\n    - context: {c: 1}\n"
+    content = {
+        "one.sls": text,
+        "two.sls": "",
+        "t.jinja": "# for {{ grains.id }}\n{{ 'x' if grains.id == 'db' else c }}\n",
+    }
+    digests = set()
+    for name in "web1", "web2", "web3", "10.0.0.1", "a: b", "db", "yes", "web1":
+        who = (name, "f", "x", "Debian")
+        found = compiled(content, who, memo)
+        assert_same(found, compiled(content, who))
+        digests.add(found.contents[found.lowstate[0].tag].digest)
+    assert len(digests) == 7
+    assert served(memo, "file") > 0
