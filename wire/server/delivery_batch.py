@@ -6,13 +6,20 @@ Filled by `wire.server.reception`, `wire.server.sending` and `wire.server.connec
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from collections.abc import Iterable
 
+from wire.messages import KeepAlive
 from wire.server.types import Delivery, Gone, Identity, Incoming, Refusal, RefusalReason
 
 _REPORTED_REFUSALS = 100
 """Refusals of one delivery; more than these are only counted."""
+
+ALIVE_SECONDS = 0.25
+"""For which signs of life wait for other deliveries: hundreds come in a second, and each would wake the loop."""
+
+_MOST_ALIVE = 256
 
 
 class DeliveryBatch:
@@ -22,15 +29,31 @@ class DeliveryBatch:
         self.counts: Counter[str] = Counter()
         self._deliveries: list[Delivery] = []
         self._refusals = 0
+        self._urgent = False
+        """Something else than signs of life is among them."""
+        self._due = 0.0
+        """When the signs of life are handed over that wait; 0: none wait."""
 
     def add(self, deliveries: Iterable[Incoming | Gone]) -> None:
         """Hand these over too."""
-        self._deliveries.extend(deliveries)
+        for each in deliveries:
+            self._deliveries.append(each)
+            self._urgent |= not (isinstance(each, Incoming) and isinstance(each.message, KeepAlive))
 
     def take(self) -> list[Delivery]:
-        """All of this turn; the next one begins."""
+        """All of this turn, and the next one begins; none while there are only signs of life that can wait."""
+        if self._deliveries and not self._urgent and len(self._deliveries) < _MOST_ALIVE:
+            now = time.monotonic()
+            self._due = self._due or now + ALIVE_SECONDS
+            if now < self._due:
+                return []
         taken, self._deliveries, self._refusals = self._deliveries, [], 0
+        self._urgent, self._due = False, 0.0
         return taken
+
+    def wait_milliseconds(self) -> int:
+        """How long the next turn may take to come; -1: as long as it likes."""
+        return max(0, int((self._due - time.monotonic()) * 1000) + 1) if self._due else -1
 
     def refuse(
         self, reason: RefusalReason, *, key: str | None, identity: Identity | None = None, detail: str = ""
@@ -44,6 +67,7 @@ class DeliveryBatch:
         self._refusals += 1
         if self._refusals <= _REPORTED_REFUSALS:
             self._deliveries.append(refusal)
+            self._urgent = True
 
     def count(self, direction: str, kind: str, size: int) -> None:
         """Count a message: `in` or `out`, its kind, and its bytes."""

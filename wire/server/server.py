@@ -231,7 +231,8 @@ class Server:
         ]
         if not self._held:
             polled.append(sockets.request)
-        ready: set[Any] = {item for item, _ in zmq.zmq_poll([(item, zmq.POLLIN) for item in polled], -1)}
+        wait = self._batch.wait_milliseconds()
+        ready: set[Any] = {item for item, _ in zmq.zmq_poll([(item, zmq.POLLIN) for item in polled], wait)}
         self._connections.turn += 1
         if self._wakeup in ready:
             os.eventfd_read(self._wakeup)
