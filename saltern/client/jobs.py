@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, get_args
 
@@ -21,9 +21,12 @@ from saltern.client.stream_reader import Ended, StreamReader
 MOST_WAITING = 1000
 """Returns that wait to be read; the controller keeps the others."""
 _IGNORED = (
-    *("gather_job_timeout", "listen", "show_timeout", "show_jid", "verbose", "progress", "failhard"),
+    *("gather_job_timeout", "listen", "show_timeout", "show_jid", "verbose", "progress"),
     *("delimiter", "io_loop", "raw", "user", "key", "client", "jid_include", "asynchronous", "full_return"),
 )
+
+_OF_BATCHES: Mapping[str, Callable[[Any], Any]] = {"batch": str, "batch_wait": float, "failhard": bool}
+"""What has the controller begin a job on so many minions at a time, without a client that waits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +47,8 @@ class JobRequest:
     ) -> JobRequest:
         """The request that Salt's arguments mean; SaltInvocationError for what is not known."""
         known = {name: more[name] for name in ("ret_config", "ret_kwargs", "metadata") if name in more}
-        if unknown := sorted(set(more) - set(known) - set(_IGNORED) - set(CREDENTIALS)):
+        known |= {name: kind(more[name]) for name, kind in _OF_BATCHES.items() if more.get(name)}
+        if unknown := sorted(set(more) - set(known) - set(_OF_BATCHES) - set(_IGNORED) - set(CREDENTIALS)):
             raise SaltInvocationError(f"there is no argument {unknown[0]}; arguments of the function stand in kwarg")
         if not isinstance(fun, str):
             raise SaltInvocationError("a job that is not waited for calls one function")

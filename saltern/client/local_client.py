@@ -109,7 +109,10 @@ class LocalClient:
         kwarg: Mapping[str, Any] | None = None,
         **kwargs: Any,
     ) -> str | int:
-        """The id of a job that is begun and not waited for; 0 when nobody is meant."""
+        """The id of a job that is begun and not waited for; 0 when nobody is meant.
+
+        `kwargs`: also `batch`, `batch_wait` and `failhard`, as for `cmd_batch`; the controller begins the batches.
+        """
         begun = self.run_job(tgt, fun, arg, tgt_type, ret, None, jid, kwarg, **kwargs)
         return str(begun["jid"]) if begun else 0
 

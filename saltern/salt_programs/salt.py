@@ -141,6 +141,8 @@ class _Asked:
 
     def call(self) -> int:
         """The exit code."""
+        if self._given["subset"]:
+            self._choose()
         if self._given["detached"]:
             jid = self._local.cmd_async(
                 self._tgt,
@@ -149,14 +151,15 @@ class _Asked:
                 self._kind,
                 self._given["returners"],
                 kwarg=self._kwarg,
+                batch=self._given["batch"] or (self._given["safe_size"] if self._is_many() else ""),
+                batch_wait=self._given["batch_wait"],
+                failhard=self._given["failhard"],
                 **self._with_job(),
             )
             if not jid:
                 fail("No minions matched the target. No command was sent, no jid was assigned.", NO_MINIONS)
             click.echo(f"Executed command with job ID: {jid}")
             return 0
-        if self._given["subset"]:
-            self._choose()
         if self._given["batch"] or self._is_many():
             return self._batch(self._given["batch"] or self._given["safe_size"])
         return self._all()

@@ -10,6 +10,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import httpx
 import pytest
 from rig import Rig
 
@@ -52,6 +53,19 @@ def documents(text):
     return found
 
 
+def returns(rig, jid):
+    return json.loads(program(rig, "salt-run", "jobs.lookup_jid", jid, "--out", "json").stdout)
+
+
+def events(rig, pattern):
+    transport = httpx.HTTPTransport(uds=str(rig.socket))
+    with httpx.Client(transport=transport, base_url="http://controller", timeout=30) as client:
+        query = {"tag": pattern, "since": "600", "follow": "false", "match": "glob"}
+        return [
+            line for line in map(json.loads, client.get("/events", params=query).text.splitlines()) if "tag" in line
+        ]
+
+
 def test_the_documented_examples_print_what_salts_print(rig):
     (rig.directory / "src.txt").write_text("hello\n")
     wrong = []
@@ -85,6 +99,11 @@ def test_more_of_salt(rig):
     jid = begun.split()[-1]
     rig.wait("it", lambda: program(rig, "salt-run", "jobs.lookup_jid", jid, "--out", "json").stdout.strip() != "{}")
     assert json.loads(program(rig, "salt-run", "jobs.lookup_jid", jid, "--out", "json").stdout) == {"web1": True}
+    batch = program(rig, "salt", "*", "test.ping", "-b", "1", "--async").stdout.split()[-1]
+    rig.wait("the batch", lambda: len(returns(rig, batch)) == 1)
+    assert next(event["tag"].split("/")[-1] for event in events(rig, f"salt/batch/{batch}/*")) == "new"
+    subset = program(rig, "salt", "*", "test.ping", "--subset", "1", "--async").stdout.split()[-1]
+    rig.wait("one of them", lambda: len(returns(rig, subset)) == 1)
     assert f"jid: {'20'}" in program(rig, "salt", "*", "test.ping", "--show-jid").stdout
     written = rig.directory / "out.json"
     assert program(rig, "salt", "*", "test.ping", "--out", "json", "--out-file", str(written)).stdout == ""
