@@ -38,6 +38,8 @@ class MinionSample:
     """States that the last drift check found changed."""
     ignored: int = 0
     """States of which the last drift check found something changed that policy ignores."""
+    unnamed: int = 0
+    """Resources that a state made, that none names any more, and that are there still."""
     classes: Mapping[str, int] = field(default_factory=dict)
     """Class of what differs -> states."""
     missing_sources: int = 0
@@ -279,6 +281,7 @@ class _Minions(Collector):
         drifted = _gauge("minion_drifted_states", "States that the last drift check found changed", "minion")
         classes = _gauge("minion_drift", "States that differ, by what is behind it", "minion", "class")
         ignored = _gauge("minion_ignored_states", "States that differ in what policy ignores", "minion")
+        unnamed = _gauge("minion_unnamed_resources", "What states made there and none names any more", "minion")
         missing = _gauge("minion_missing_sources", "States whose source is not in the tree, which fail", "minion")
         applied = _gauge("minion_applied_timestamp_seconds", "When it last applied a revision", "minion")
         age = _gauge("applied_revision_age_seconds", "Age of the commit that a minion has applied", "minion")
@@ -294,6 +297,7 @@ class _Minions(Collector):
             for each, count in sample.classes.items():
                 classes.add_metric((sample.id, each), count)
             ignored.add_metric((sample.id,), sample.ignored)
+            unnamed.add_metric((sample.id,), sample.unnamed)
             missing.add_metric((sample.id,), sample.missing_sources)
             if sample.applied_at is not None:
                 applied.add_metric((sample.id,), sample.applied_at)
@@ -301,7 +305,7 @@ class _Minions(Collector):
                 age.add_metric((sample.id,), max(0.0, now - sample.revision_at))
         for labels, count in sorted(together.items()):
             counts.add_metric(labels, count)
-        yield from (counts, sync, health, connected, drifted, classes, ignored, missing, applied, age)
+        yield from (counts, sync, health, connected, drifted, classes, ignored, unnamed, missing, applied, age)
 
 
 def _gauge(name: str, text: str, *labels: str) -> GaugeMetricFamily:

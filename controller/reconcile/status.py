@@ -91,7 +91,7 @@ class Status:
 
     def samples(self) -> Iterator[MinionSample]:
         """What a scrape shows of each minion."""
-        committed = cache(self._committed)
+        committed, told = cache(self._committed), self.store.prune_reports.told()
         for row in self.store.minions.status():
             view = self.reconciler.observed(row)
             yield MinionSample(
@@ -101,6 +101,7 @@ class Status:
                 connected=view.connected,
                 drifted=view.drift.chunks if view.drift else 0,
                 ignored=_classes(row, view).get(IGNORED, 0),
+                unnamed=told.get(row.minion.id, (0, ""))[0],
                 classes={each: count for each, count in _classes(row, view).items() if each != IGNORED},
                 missing_sources=sum(map(is_missing_source_warning, row.desired.warnings)) if row.desired else 0,
                 applied_at=row.applied.at if row.applied else None,

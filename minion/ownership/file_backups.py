@@ -102,7 +102,7 @@ class FileBackups:
             log.warning("event=file_backup_too_large path=%s bytes=%d", path, found.st_size)
             return
         place = keep_copy(self._folder, path)
-        os.makedirs(posixpath.dirname(place), mode=0o700, exist_ok=True)  # noqa: PTH103
+        _make_private(posixpath.dirname(place))
         if stat.S_ISLNK(found.st_mode):
             os.symlink(os.readlink(path), place)  # noqa: PTH115, PTH211
         else:
@@ -237,6 +237,14 @@ def _files(path: str) -> Iterator[str]:
                 one = posixpath.join(folder, name)
                 if stat.S_ISREG(kind := os.lstat(one).st_mode) or stat.S_ISLNK(kind):
                     yield one
+
+
+def _make_private(folder: str) -> None:
+    """A folder and those above it, for nobody else."""
+    if not posixpath.isdir(folder):
+        _make_private(posixpath.dirname(folder))
+        with contextlib.suppress(FileExistsError):
+            os.mkdir(folder, 0o700)  # noqa: PTH102
 
 
 def _copy_file(path: str, place: str) -> None:
