@@ -55,6 +55,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "policy": ("local.policy", "What saltern.yaml says, and what of it holds for a minion."),
     "compile": ("local.compile", "Compile a minion's highstate from folders, without a controller."),
     "lint": ("local.lint", "Check a tree of states and pillar for what is wrong in it."),
+    "backup": ("local.backup", "The store and the keys of a controller as one archive, and back."),
     "call": ("call", "Run a function on this machine."),
     "controller": ("controller", "Run the controller."),
     "minion": ("minion", "Run the agent of this machine."),
