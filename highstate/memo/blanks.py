@@ -211,15 +211,23 @@ def _flat(arguments: tuple[Any, ...]) -> Iterable[Any]:
             yield one
 
 
-def without_blanks(value: Value) -> Value:
-    """Plain data with marks as plain text in the place of blanks."""
+def without_blanks(value: Value, made: dict[int, tuple[Value, Value]] | None = None) -> Value:
+    """Plain data with marks as plain text in the place of blanks; what stands in it twice still is one object.
+
+    `made`: by identity, what was gone through by now, and what became of it.
+    """
     if type(value) is Blank:
         return str.__str__(value)
-    if isinstance(value, dict):
-        return {key: without_blanks(inner) for key, inner in value.items()}
-    if type(value) in (list, tuple):
-        return type(value)(without_blanks(inner) for inner in value)
-    return value
+    if not isinstance(value, dict) and type(value) not in (list, tuple):
+        return value
+    made = {} if made is None else made
+    if id(value) not in made:
+        if isinstance(value, dict):
+            copied: Value = {key: without_blanks(inner, made) for key, inner in value.items()}
+        else:
+            copied = type(value)(without_blanks(inner, made) for inner in value)
+        made[id(value)] = value, copied
+    return made[id(value)][1]
 
 
 Filled: TypeAlias = "Callable[[Sequence[str]], Value]"

@@ -43,8 +43,11 @@ _HARMLESS = (bytes, range, date, Undefined, GeneratorType, EvalContext, Context,
 _OF_JINJA = ("_loop_vars", "_block_vars")
 
 
-def refuse_blanks(value: Any, recorder: BlankRecorder, depth: int = 0) -> None:
-    """BlankRefused where a value has blanks in it, for those who look into it."""
+def refuse_blanks(value: Any, recorder: BlankRecorder, seen: dict[int, Any], depth: int = 0) -> None:
+    """BlankRefused where a value has blanks in it, for those who look into it.
+
+    `seen`: what was gone through by now, by identity: a few lines can put a list into itself twice, again and again.
+    """
     kind = type(value)
     if kind is str:
         if has_blanks(value):
@@ -55,15 +58,19 @@ def refuse_blanks(value: Any, recorder: BlankRecorder, depth: int = 0) -> None:
         raise BlankRefused(value.leaves)
     elif depth > _DEEPEST:
         raise BlankRefused
+    elif id(value) in seen:
+        return
     elif kind is TrackedMapping:
         _refuse_view(value, recorder)
     elif isinstance(value, Mapping):
+        seen[id(value)] = value
         for key, inner in value.items():
-            refuse_blanks(key, recorder, depth + 1)
-            refuse_blanks(inner, recorder, depth + 1)
+            refuse_blanks(key, recorder, seen, depth + 1)
+            refuse_blanks(inner, recorder, seen, depth + 1)
     elif isinstance(value, list | tuple | set | frozenset | ItemsView | ValuesView | KeysView):
+        seen[id(value)] = value
         for inner in value:
-            refuse_blanks(inner, recorder, depth + 1)
+            refuse_blanks(inner, recorder, seen, depth + 1)
     elif isinstance(value, TemplateModule | str):
         if has_blanks(str(value)):
             raise BlankRefused
@@ -125,8 +132,9 @@ class BlankEnvironment(Environment):
         return self.recorder.blanks.text(made) if isinstance(made, str) else made
 
     def _refuse(self, *values: Any) -> None:
+        seen: dict[int, Any] = {}
         for value in values:
-            refuse_blanks(value, self.recorder)
+            refuse_blanks(value, self.recorder, seen)
 
     def _filter(self, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
         if name in _OF_ITEMS:

@@ -375,3 +375,13 @@ def test_files_are_filled_in():
         digests.add(found.contents[found.lowstate[0].tag].digest)
     assert len(digests) == 7
     assert served(memo, "file") > 0
+
+
+def test_a_list_that_is_in_itself_again_and_again_is_gone_through_once():
+    memo = Memo()
+    doubled = "{% set ns = namespace(v=['a']) %}{% for _ in range(40) %}{% set ns.v = [ns.v, ns.v] %}{% endfor %}"
+    look = "{{ ns.v | difference([1]) | length }} {{ 'x' if [ns.v, ns.v] is sequence else 'y' }} {{ grains.id }}"
+    content = {"one.sls": f"{doubled}a:\n  test.nop:\n    - value: {look}\n", "two.sls": ""}
+    for name in "web1", "web2", "web3":
+        who = (name, "f", "x", "Debian")
+        assert_same(compiled(content, who, memo), compiled(content, who))
