@@ -121,6 +121,7 @@ def learn_plan(
     make: Callable[[BlankInputs, Recorder], Plan],
     is_right: Callable[[Plan], bool],
     kind: Key = (),
+    price: int = 1,
 ) -> None:
     """Make a plan of what was read of a minion, if there can be one.
 
@@ -131,6 +132,7 @@ def learn_plan(
         make: makes a plan with blanks, and records what that reads; BlankRefused where it cannot.
         is_right: whether the plan, filled in for this minion, is what was made for it without.
         kind: of minions that learn together, where that is more than those of one key.
+        price: how many times `PRICE` a try has to be worth.
     """
     sources = recorder.sources
     known = memo.find(_history_key(kind or key), sources)
@@ -140,7 +142,7 @@ def learn_plan(
         return
     history: BlankHistory = known.result
     history.costly += 1
-    if (history.tried + 1) * PRICE > history.costly + history.used:
+    if (history.tried + 1) * PRICE * price > history.costly + history.used:
         return
     history.learn(sources, recorder.reads)
     for _ in range(_REFUSALS):

@@ -70,9 +70,9 @@ def _one_minion() -> Iterator[Figure]:
     cold = _milliseconds(lambda number: _cold(files, pillar_files, number), 15)
     yield Figure(metric="cold, one minion, 500 states", samples=cold, target=_share(limit, source, 15), **beside)
     memo = Memo()
-    for number in range(20):  # the first of a fleet, which are compiled one by one
+    for number in range(100):  # the first of a fleet, which are compiled one by one
         _compile(files, pillar_files, _minion(number), memo)
-    other = _milliseconds(lambda number: _compile(files, pillar_files, _minion(number + 20), memo), 15)
+    other = _milliseconds(lambda number: _compile(files, pillar_files, _minion(number + 100), memo), 15)
     yield Figure(metric="another minion, its id in every SLS", samples=other, target=3.0, **beside)
     yield from _known_class(beside, _share(limit, source, 1000))
 
