@@ -45,6 +45,7 @@ CALLED_BY_LIBRARIES = (
     # Jinja, Mako and PyYAML
     *("adjust_uri", "has_template", "has_source_access", "relativeto", "visit_*", "call_binop", "intercepted_binops"),
     *("concat", "contained"),
+    # SQLAlchemy
     *("impl", "cache_ok", "process_bind_param"),
     *("code_generator_class", "_undefined_exception", "ignore_aliases", "descend_resolver", "ascend_resolver"),
     # runners of a tree
