@@ -15,6 +15,7 @@ from tools.bench.figures import Figure
 from tools.bench.wire.churn import churn_figures
 from tools.bench.wire.connected import connected_figures
 from tools.bench.wire.pings import ping_figures
+from tools.bench.wire.salt_ping import measure_salt
 from tools.bench.wire.scene import RAISED, WireScene
 from tools.bench.wire.stored_results import stored_figures
 
@@ -22,6 +23,7 @@ from tools.bench.wire.stored_results import stored_figures
 def measure() -> Iterator[Figure]:
     """All figures."""
     minions = int(os.environ.get("MINIONS", "1000"))
+    salt = measure_salt()
     with tempfile.TemporaryDirectory(prefix="saltern-bench-") as folder, WireScene(Path(folder), minions) as scene:
         alone = scene.resident()
         yield Figure(
@@ -30,7 +32,7 @@ def measure() -> Iterator[Figure]:
             samples=[scene.connect_swarm()],
             target=max(6.0, 60.0 * minions / 10_000),
         )
-        yield from ping_figures(scene)
+        yield from ping_figures(scene, salt)
         yield from connected_figures(scene, alone)
     yield from stored_figures()
     with tempfile.TemporaryDirectory(prefix="saltern-bench-") as folder:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from tools.bench.figures import Figure
 from tools.bench.wire.bare_echo import BareEcho
@@ -15,8 +15,13 @@ TIMES_OF_ONE = 20
 TIMES_OF_COMMAND = 5
 
 
-def ping_figures(scene: WireScene) -> Iterator[Figure]:
-    """Seconds until all have answered, and how many times the bare echo that is."""
+def ping_figures(scene: WireScene, salt: Mapping[str, float]) -> Iterator[Figure]:
+    """Seconds until all have answered, and how many times the bare echo that is.
+
+    Args:
+        scene: with all connected.
+        salt: what Salt takes for one minion (`salt_ping`).
+    """
     count = scene.minions
     with BareEcho(count, scene.processes) as bare:
         echoes, whole, pings = [], [], []
@@ -62,21 +67,28 @@ def ping_figures(scene: WireScene) -> Iterator[Figure]:
         reference=bare_computing / (TIMES * count) * 1e6,
         reference_of="ROUTER of the echo",
     )
-    yield from _of_one(scene)
+    yield from _of_one(scene, salt)
 
 
-def _of_one(scene: WireScene) -> Iterator[Figure]:
+def _of_one(scene: WireScene, salt: Mapping[str, float]) -> Iterator[Figure]:
     one = f"swarm-{1:0{len(str(scene.minions))}}"
     with scene.client() as client:
         scene.ping(one, 1, client)
         samples = [scene.ping(one, 1, client) for _ in range(TIMES_OF_ONE)]
     yield Figure(
-        metric=f"wire: test.ping of 1 of {scene.minions} minions by the API", unit="s", samples=samples, target=0.01
+        metric=f"wire: test.ping of 1 of {scene.minions} minions by the API",
+        unit="s",
+        samples=samples,
+        reference=salt.get("api"),
+        reference_of="Salt's LocalClient",
+        target=0.01,
     )
     yield Figure(
         metric=f"wire: test.ping of 1 of {scene.minions} minions by the command line",
         unit="s",
         samples=[_command(scene, one) for _ in range(TIMES_OF_COMMAND)],
+        reference=salt.get("command"),
+        reference_of="Salt",
         target=0.2,
     )
 

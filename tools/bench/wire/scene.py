@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from pathlib import Path
 
@@ -119,22 +120,26 @@ class WireScene:
 
     # --- the controller's processes
 
-    def _family(self) -> list[psutil.Process]:
-        main = psutil.Process(self.rig.pid("controller"))
-        return [main, *main.children(recursive=True)]
+    @property
+    def _controller(self) -> psutil.Process:
+        return psutil.Process(self.rig.pid("controller"))
 
     def computing(self) -> float:
-        """Seconds of processor time that the controller and its children have taken."""
-        return float(sum(sum(each.cpu_times()[:2]) for each in self._family()))
+        """Seconds of processor time that the controller's own process has taken."""
+        return float(sum(self._controller.cpu_times()[:2]))
 
     def resident(self) -> float:
         """MiB of the controller's own process (RSS)."""
-        return float(self._family()[0].memory_info().rss / _MIB)
+        return float(self._controller.memory_info().rss / _MIB)
 
     def memory(self) -> float:
         """MiB of the controller and its children, where what they share counts once (PSS)."""
-        return float(sum(each.memory_full_info().pss for each in self._family()) / _MIB)
+        found = 0.0
+        for each in (self._controller, *self._controller.children(recursive=True)):
+            with contextlib.suppress(psutil.NoSuchProcess):  # a child that had just ended
+                found += each.memory_full_info().pss / _MIB
+        return found
 
     def descriptors(self) -> int:
         """Of the controller's own process."""
-        return int(self._family()[0].num_fds())
+        return int(self._controller.num_fds())
