@@ -16,7 +16,7 @@ from highstate.types import Chunk, StateResult, Value
 from minion.machine.plan import Machine
 from minion.ownership.inventory import Inventory, Owned
 from minion.ownership.recorded_machine import FileRecorder, content_of
-from minion.ownership.resources import WITH_FILES, Resource, file_key, resources_of
+from minion.ownership.resources import WITH_FILES, Resource, file_key, keys_of, resources_of
 
 
 class OwningStates:
@@ -47,11 +47,22 @@ class OwningStates:
                 self.settle(
                     [known for one in map(_id, to_come) if (known := self._inventory.entries.get(one)) is not None]
                 )
+            if result.changes and not made:
+                self._forget_what_went(chunk)
             if result.changes and result.result is True:
                 for each in made:
                     if not each.inverse and _id(each) not in self._inventory:
                         self._inventory.own(self._owned(chunk, each))
         return result
+
+    def _forget_what_went(self, chunk: Chunk) -> None:
+        """What a state took away is nobody's, so that it is left when somebody else brings it again."""
+        keys = set(keys_of(chunk))
+        owned = [each for each in self._inventory if each.key in keys and each.inverse and not each.resource.is_file]
+        there = set(map(_id, there_now(self._inner, [each.resource for each in owned], unknown_is_there=True)))
+        for each in owned:
+            if (each.key, each.inverse) not in there:
+                self._inventory.gone(each)
 
     def settle(self, entries: Iterable[Owned]) -> None:
         """Find out whether what was about to be made is there."""

@@ -77,12 +77,13 @@ class Pruning:
         kept = {*self.journal.results(), *self.journal.intents()} if self.journal is not None and not self.test else ()
         orphans = orphans_of(entries, named, self.executor, self.machine, kept)
         going = [each for each in orphans if each.fate == "remove"]
-        held = held_back(self.desired, len({each.key for each in entries}), going, policy.limit)
-        if going and not held and any(result.result is False for result in results.values()):
+        on = policy.mode == "on"
+        held = held_back(self.desired, len({each.key for each in entries}), going, policy.limit) if on else ""
+        if on and going and not held and any(result.result is False for result in results.values()):
             held = FAILED
         done: dict[str, StateResult] = {}
         chunks = {each.key: each.chunk for each in going}
-        if policy.mode == "on" and not held and going:
+        if on and not held and going:
             done = self._take_away(going, chunks)
         if not self.test:
             self._forget(orphans, done)

@@ -151,3 +151,33 @@ def test_kill_9_of_the_minion_loses_no_ownership(make_rig):
     rig.start_minion("web1")
     rig.wait_applied(gone)
     assert not (root / "many").exists()
+
+
+def test_a_push_that_waits_for_a_person_removes_nothing_before(make_rig):
+    rig = make_rig(minions={"web1": {}})
+    root = rig.root("web1")
+    first = _with_extra(rig, policy="apply: manual\nprune: on\n")
+    rig.wait("the compile", lambda: rig.status()["web1"]["attempted_revision"] == first)
+    rig.saltern("sync", "web1")
+    rig.wait_applied(first)
+    assert (root / "extra/one.conf").exists()
+    commit = _without_extra(rig)
+    rig.wait("the compile", lambda: rig.status()["web1"]["attempted_revision"] == commit)
+    shown = rig.saltern("diff", "web1").stdout
+    assert "- extra-file [" in shown
+    assert "what it made is removed, unless another state names it" in shown
+    foretold = rig.saltern("sync", "web1", "--test", "--out", "json", check=False)
+    states = json.loads(foretold.stdout)["web1"]["states"]
+    assert {key.split("_|-")[1]: one["result"] for key, one in states.items()} == {
+        "prune:extra-file": None,
+        "prune:extra-folder": None,
+        "prune:extra-link": None,
+    }
+    assert (root / "extra/one.conf").exists()
+    rig.saltern("sync", "web1")
+    rig.wait_applied(commit)
+    assert not (root / "extra").exists()
+    listed = json.loads(rig.saltern("restore", "web1", str(root / "extra/one.conf"), "--list", "--out", "json").stdout)
+    assert [one["State"] for one in listed] == ["prune:extra-file (file.absent)"]
+    rig.saltern("restore", "web1", str(root / "extra/one.conf"))
+    assert (root / "extra/one.conf").read_text() == "one\n"

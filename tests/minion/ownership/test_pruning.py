@@ -34,7 +34,7 @@ class Minion:
 
     def apply(self, *chunks: Chunk, prune: str = "on", test: bool = False, limit: Any = "100%", journal=None):
         """Run a document; the results of what was pruned by name, and the report."""
-        machine = LocalMachine(sources_port=self.files)
+        machine = LocalMachine(sources_port=self.files, opts={"hosts.file": str(self.cache / "hosts")})
         owned = OwnedRun(self.cache, machine, writes=not test)
         engine = StateEngine(owned.machine, test=test)
         desired = Desired(chunks=chunk_keys(chunks), drift={"prune": {"mode": prune, "limit": limit}})
@@ -233,3 +233,26 @@ def test_each_package_and_both_sides_of_a_service_are_resources():
         ("service:s", "service.dead"),
         ("service:s", "service.disabled"),
     ]
+
+
+def test_what_a_state_takes_away_is_nobodys_when_somebody_brings_it_again(minion):
+    hosts = minion.cache / "hosts"
+    hosts.write_text("127.0.0.1 localhost\n")
+    named = {"state": "host", "id": "h", "name": "db", "sls": "", "arguments": {"ip": "10.0.0.1"}}
+    minion.apply(Chunk(fun="present", **named), OTHER)
+    assert minion.owned == ["host:db:10.0.0.1"]
+    minion.apply(Chunk(fun="absent", **named), OTHER)
+    assert minion.owned == []
+    hosts.write_text("127.0.0.1 localhost\n10.0.0.1 db\n")
+    assert minion.apply(OTHER) == {}
+    assert "db" in hosts.read_text()
+
+
+def test_an_address_of_hosts_goes_and_the_others_stay(minion):
+    hosts = minion.cache / "hosts"
+    hosts.write_text("127.0.0.1 localhost\n10.0.0.2 db\n")
+    state = Chunk(state="host", fun="present", id="h", name="db", sls="", arguments={"ip": ["10.0.0.1", "10.0.0.2"]})
+    minion.apply(state, OTHER)
+    assert minion.owned == ["host:db:10.0.0.1"]
+    assert [one.result for one in minion.apply(OTHER).values()] == [True]
+    assert hosts.read_text().split() == ["127.0.0.1", "localhost", "10.0.0.2", "db"]
