@@ -18,7 +18,7 @@ from minion.swarm.answers import call_result, run_result
 from minion.swarm.documents import HeldDocuments
 from wire.client import Connected, ConnectionEvent, DialFailed, Disconnected, HandshakeFailed
 from wire.errors import PatchMismatch
-from wire.keys import KeyPair
+from wire.keys import KeyPair, fingerprint
 from wire.messages import (
     CHECKS_CALLS,
     STATES_OF_CALL,
@@ -124,7 +124,7 @@ class SwarmMember:
         self._results: dict[str, tuple[float, RunResult]] = {}
         """Results that are not acknowledged, and when each is said again."""
         ports = SessionPorts(send=send, key_request=self._key_request, hello=self._hello, keep_alive=self._keep_alive)
-        self._session = AgentSession(identity.id, "", ports)
+        self._session = AgentSession(identity.id, fingerprint(identity.keys.public), ports)
         self.key_state = ""
         """As the controller has said it last."""
 
