@@ -45,6 +45,10 @@ class FileCopy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     place: str
     """Of the copy."""
     size: int = 0
+    mode: str = ""
+    """Of the file, which the copy has not: it is for nobody else."""
+    uid: int = 0
+    gid: int = 0
     at: float = 0.0
     run: str = ""
     state: str = ""
@@ -107,7 +111,19 @@ class FileBackups:
             os.symlink(os.readlink(path), place)  # noqa: PTH115, PTH211
         else:
             _copy_file(path, place)
-        self._note(FileCopy(path=path, place=place, size=found.st_size, at=self._clock(), run=self._run, state=state))
+        self._note(
+            FileCopy(
+                path=path,
+                place=place,
+                size=found.st_size,
+                mode=f"{stat.S_IMODE(found.st_mode):04o}",
+                uid=found.st_uid,
+                gid=found.st_gid,
+                at=self._clock(),
+                run=self._run,
+                state=state,
+            )
+        )
         self._total = None if self._total is None else self._total + found.st_size
         if self._total is None or self._total > most:
             self.trim()
@@ -248,17 +264,12 @@ def _make_private(folder: str) -> None:
 
 
 def _copy_file(path: str, place: str) -> None:
-    """A copy with the owner and the mode of the file: it shows nothing to others."""
+    """A copy that shows nothing to others."""
     source = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
-        found = os.fstat(source)
         copy = os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
         with open(source, "rb", closefd=False) as old, open(copy, "wb") as new:  # noqa: PTH123
             shutil.copyfileobj(old, new, 1 << 20)
-            new.flush()
-            with contextlib.suppress(PermissionError):
-                os.fchown(copy, found.st_uid, found.st_gid)
-            os.fchmod(copy, stat.S_IMODE(found.st_mode))
     finally:
         os.close(source)
 

@@ -248,9 +248,10 @@ def restore_backup(context: Context, path: str, backup_id: int) -> dict[str, Any
         return {"result": True, "comment": f"Successfully restored {place} to {path}"}
     is_gone = context.machine.stat(target) is None
     make_parents(context.machine, target, Perms())
-    data, found = place.read_bytes(), context.machine.stat(str(place))
-    context.machine.write(target, data, mode=found.mode if found and is_gone else None)
-    if found is not None and is_gone:
+    known = next((each for each in _backups(context).copies() if each.place == str(place)), None)
+    found = known or context.machine.stat(str(place))
+    context.machine.write(target, place.read_bytes(), mode=found.mode if found and (known or is_gone) else None)
+    if found is not None and (known or is_gone):
         context.machine.chown(target, found.uid, found.gid)
     return {"result": True, "comment": f"Successfully restored {place} to {path}"}
 
