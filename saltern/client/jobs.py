@@ -20,6 +20,8 @@ from saltern.client.stream_reader import Ended, StreamReader
 
 MOST_WAITING = 1000
 """Returns that wait to be read; the controller keeps the others."""
+_ASKED_AT_ONCE = 200
+"""Ids of one question: an address has at most 64 KiB, and an id 253 characters."""
 _IGNORED = (
     *("gather_job_timeout", "listen", "show_timeout", "show_jid", "verbose", "progress"),
     *("delimiter", "io_loop", "raw", "user", "key", "client", "jid_include", "asynchronous", "full_return"),
@@ -167,9 +169,12 @@ class Job:
 
     def _gone(self, minions: Sequence[str]) -> tuple[str, ...]:
         """Those of them that are not connected now."""
+        connected: set[str] = set()
         with explained(), self._connection.open() as client:
-            view = client.get("/status", StatusView, expression=",".join(minions), kind="list")
-        connected = {one.minion for one in view.minions if one.connected}
+            for start in range(0, len(minions), _ASKED_AT_ONCE):
+                part = ",".join(minions[start : start + _ASKED_AT_ONCE])
+                view = client.get("/status", StatusView, expression=part, kind="list")
+                connected.update(one.minion for one in view.minions if one.connected)
         return tuple(minion for minion in minions if minion not in connected)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import threading
 import time
 from pathlib import Path
 
@@ -48,6 +49,8 @@ class WireScene:
         descriptors = raise_descriptors()
         self.processes = processes_for(minions, descriptors)
         self._swarm: SwarmProcesses | None = None
+        self._ending = threading.Event()
+        self._listener = threading.Thread(target=self._listen, daemon=True)
 
     def __enter__(self) -> WireScene:
         self.rig.configure(auto_accept=True, limits={"stranger": STRANGERS}, log_level="warning")
@@ -57,6 +60,8 @@ class WireScene:
 
     def __exit__(self, *_: object) -> None:
         if self._swarm is not None:
+            self._ending.set()
+            self._listener.join()
             self._swarm.stop()
         self.rig.stop_all()
 
@@ -79,6 +84,7 @@ class WireScene:
         self._swarm = SwarmProcesses(plan)
         began = time.monotonic()
         self._swarm.start()
+        self._listener.start()
         self._wait_connected()
         return time.monotonic() - began
 
@@ -101,8 +107,13 @@ class WireScene:
     def take_counts(self, seconds: float) -> dict[str, int]:
         """What the swarm has counted, after so many seconds."""
         assert self._swarm is not None  # noqa: S101 - `connect_swarm` comes first
-        self._swarm.wait(seconds)
+        time.sleep(seconds)
         return self._swarm.counts()
+
+    def _listen(self) -> None:
+        """Take what the swarm tells: a process of it waits when nobody does."""
+        while self._swarm is not None and not self._ending.is_set():
+            self._swarm.wait(0.2)
 
     def client(self) -> LocalClient:
         """The Python API."""
