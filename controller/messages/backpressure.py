@@ -30,7 +30,8 @@ SLICE_SECONDS = 0.01
 """How long messages are handled until other work of the loop has its turn."""
 
 GATHER_SECONDS = 0.002
-"""From one slice to the next where few messages wait: what is stored together costs less than message by message."""
+"""From one slice to the next where few messages wait, or as long as the last one took: what is stored together costs
+less than message by message."""
 FEW = 128
 """Deliveries."""
 
@@ -103,6 +104,8 @@ class Backpressure:
         self._scheduled = False
         self._held = False
         self._slice = FIRST
+        self._took = 0.0
+        """How long it took, at most `SLICE_SECONDS`."""
         self._ended = float("-inf")
         """When the last slice did, by the monotonic clock."""
 
@@ -132,7 +135,7 @@ class Backpressure:
 
     def _take_soon(self) -> None:
         """Handle a slice: now, or in a moment when the last one has just ended."""
-        wait = self._ended + GATHER_SECONDS - time.monotonic()
+        wait = self._ended + max(GATHER_SECONDS, self._took) - time.monotonic()
         if wait > 0 and len(self._queue) < FEW:
             self._loop.call_later(wait, self._take)
         else:
@@ -147,6 +150,7 @@ class Backpressure:
             self._deliver(batch)
         computed = time.thread_time() - computed
         self._ended = time.monotonic()
+        self._took = min(self._ended - began, SLICE_SECONDS)
         self._adapt(len(batch), self._ended - began)
         with self._lock:
             self._charge(batch, computed - SLICE_SECONDS)

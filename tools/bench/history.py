@@ -43,10 +43,11 @@ def measure() -> Iterator[Figure]:
             else:
                 url = f"sqlite:///{folder}/store.sqlite"
             _fill(url, minions, hours)
-            yield from _measure(kind, url, folder, f"{minions * hours / 1e6:.3g} million runs of {minions} minions")
+            yield from _measure(kind, url, folder, minions, hours)
 
 
-def _measure(kind: str, url: str, folder: Path, size: str) -> Iterator[Figure]:
+def _measure(kind: str, url: str, folder: Path, minions: int, hours: int) -> Iterator[Figure]:
+    size = f"{minions * hours / 1e6:.3g} million runs of {minions} minions"
     rig = Rig(folder / "rig", {}, TREE, {"store_url": url, "keep_runs": 10**6})
     rig.make_remote()
     rig.push("The quickstart")
@@ -54,13 +55,14 @@ def _measure(kind: str, url: str, folder: Path, size: str) -> Iterator[Figure]:
     with rig:
         rig.start_controller()
         yield Figure(metric=f"{kind}: start, {size}", unit="s", samples=[time.perf_counter() - began])
-        asked: dict[str, tuple[Callable[[], object], float | None]] = {
-            "status": (rig.status, 0.3),
-            "history": (lambda: rig.history(limit=100), 0.3),
-            "history of a minion": (lambda: rig.history("minion0007", limit=100), 0.3),
+        asked: dict[str, tuple[Callable[[], bool], float]] = {
+            "status": (lambda: len(rig.status()) == minions, 0.3),
+            "history": (lambda: len(rig.history(limit=100)) == 100, 0.3),
+            "history of a minion": (lambda: len(rig.history("minion0007", limit=100)) == min(hours, 100), 0.3),
         }
         for name, (ask, target) in asked.items():
-            ask()
+            if not ask():
+                raise RuntimeError(f"{name} does not show what is in the store")
             samples = []
             for _ in range(TIMES):
                 began = time.perf_counter()
