@@ -299,6 +299,8 @@ def _begin(connection: Connection) -> None:
 
 
 def _create(connection: Connection) -> None:
+    if connection.dialect.name == "postgresql":
+        schema.add_conditions_of_postgresql()
     schema.metadata.create_all(connection)
     schema.version.create(connection)
     connection.execute(schema.version.insert().values(version_num=schema.HEAD))

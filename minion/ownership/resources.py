@@ -130,6 +130,8 @@ class _Inverse:
     fun: str = ""
     carried: tuple[str, ...] = ()
     """Arguments of the state that the inverse gets, too; `*`: all of its own."""
+    withheld: tuple[str, ...] = ()
+    """Those of `*` that it does not get."""
     fixed: Mapping[str, Value] = field(default_factory=lambda: NO_ARGUMENTS)
     """What it gets where the state does not say it."""
     where: Callable[[Chunk], bool] = lambda chunk: True
@@ -161,8 +163,9 @@ _INVERSES: dict[str, tuple[_Inverse, ...]] = {
     "schedule.present": (_Inverse(fun="schedule.absent"),),
     "beacon.present": (_Inverse(fun="beacon.absent"),),
     "pip.installed": (_Inverse(fun="pip.removed", carried=("bin_env", "user", "cwd")),),
-    "iptables.append": (_Inverse(fun="iptables.delete", carried=("*",)),),
-    "iptables.insert": (_Inverse(fun="iptables.delete", carried=("*",)),),
+    # Given a position, `delete` takes away whatever rule stands there by then.
+    "iptables.append": (_Inverse(fun="iptables.delete", carried=("*",), withheld=("position",)),),
+    "iptables.insert": (_Inverse(fun="iptables.delete", carried=("*",), withheld=("position",)),),
     "iptables.chain_present": (_Inverse(fun="iptables.chain_absent", carried=("table", "family")),),
     **dict.fromkeys(
         (
@@ -202,7 +205,8 @@ def resources_of(chunk: Chunk) -> tuple[Resource, ...]:
             continue
         for key, name in _keys(chunk):
             own = {one: value for one, value in chunk.arguments.items() if _is_own(one)}
-            carried = own if _ALL in inverse.carried else {one: own[one] for one in inverse.carried if one in own}
+            passed = own.keys() - inverse.withheld if _ALL in inverse.carried else inverse.carried
+            carried = {one: value for one, value in own.items() if one in passed}
             if f"{chunk.state}.{chunk.fun}" in _EACH_ADDRESS:
                 carried["ip"] = key.partition(":")[2]
             arguments = {**inverse.fixed, **carried}

@@ -16,6 +16,7 @@ from highstate.types import Chunk, StateResult
 from minion.engine.engine import StateEngine
 from minion.execution import Context, Modules
 from minion.machine.machine import LocalMachine
+from minion.ownership.resources import resources_of
 
 Converge = Callable[..., StateResult]
 SSH = {"protocol": "tcp", "dport": 22, "jump": "ACCEPT"}
@@ -102,6 +103,29 @@ def test_chains_and_policies(converge: Converge) -> None:
     again = converge("iptables.set_policy", "closed", chain="FORWARD", policy="DROP", family="ipv4")
     assert again.comment == "iptables default policy for chain FORWARD on table filter for ipv4 already set to DROP"
     assert converge("iptables.set_policy", "six", chain="FORWARD", policy="DROP", family="ipv6").changes
+
+
+INVERSES = {
+    "iptables.append": {"chain": "INPUT", **SSH},
+    "iptables.insert": {"chain": "INPUT", "position": 1, **SSH},
+    "iptables.chain_present": {"table": "nat", "family": "ipv4"},
+}
+
+
+@pytest.mark.usefixtures("kernel")
+@pytest.mark.parametrize("fun", INVERSES)
+def test_what_prune_does_takes_away_what_the_state_made_and_nothing_else(fun: str, converge: Converge) -> None:
+    def everything() -> list[str]:
+        listed = [subprocess.run(["iptables", "-t", table, "-S"], capture_output=True) for table in ("filter", "nat")]
+        return [line for one in listed for line in one.stdout.decode().splitlines()]
+
+    before = everything()
+    assert converge(fun, "x", **INVERSES[fun]).changes
+    subprocess.run(["iptables", "-I", "INPUT", "1", "-p", "icmp", "-j", "ACCEPT"], check=True)
+    state, _, function = fun.partition(".")
+    [owned] = resources_of(Chunk(state=state, fun=function, id="x", name="x", sls="s", arguments=INVERSES[fun]))
+    assert converge(owned.inverse, owned.name, **owned.arguments).changes
+    assert sorted(everything()) == sorted([*before, "-A INPUT -p icmp -j ACCEPT"])
 
 
 @pytest.mark.usefixtures("kernel")
