@@ -10,11 +10,20 @@ from functools import cached_property
 
 from highstate.types import Files
 
+PILLAR = "pillar"
+"""The name of a pillar that is one tree."""
 
-def parts_of(files: Files, *, folders_last: bool = False) -> Sequence[Files]:
-    """The trees of a pillar that are compiled each by itself: those that it names, else all of it as one."""
-    parts: Callable[..., Sequence[Files]] | None = getattr(files, "parts", None)
-    return (files,) if parts is None else parts(folders_last=folders_last)
+
+def parts_of(pillar: Files, *, folders_last: bool = False) -> Mapping[str, Files]:
+    """The trees of a pillar that are compiled each by itself, by name, in the order in which they are merged.
+
+    All of it is one tree where it names no parts. A tree has the same name in either order.
+    """
+    parts: Callable[..., Sequence[Files]] | None = getattr(pillar, "parts", None)
+    if parts is None or len(found := parts(folders_last=False)) == 1:
+        return {PILLAR: pillar if parts is None else found[0]}
+    names = {id(part): f"{PILLAR}/{number}" for number, part in enumerate(found)}
+    return {names[id(part)]: part for part in parts(folders_last=folders_last)}
 
 
 @dataclass(frozen=True)

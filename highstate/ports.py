@@ -23,6 +23,8 @@ class Fact:
     error: str = ""
     absent: bool = False
     """Whether it gave nothing because nobody knows such a function."""
+    followed: bool = False
+    """Whether the one who gave it compares it later, and has the minion compiled when it is another one."""
 
 
 class Facts(Protocol):

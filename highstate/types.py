@@ -218,9 +218,9 @@ class Compiled:
     seconds: float = 0.0
     """Set by whoever timed it; the compile itself has no clock."""
     files: tuple[frozenset[tuple[str, str, str, str, str]], ...] | None = field(default=None, compare=False, repr=False)
-    """For pillar, top file and states, what was looked at in the trees: (`files` or `pillar`, `file` or `list`,
-    saltenv, path, digest of the answer). With equal answers and grains the outcome is equal. None: not known, or it
-    stands on more than grains and files."""
+    """For pillar (each tree of it), top file and states, what was looked at in the trees: (`files` or the name that
+    `files.parts_of` gives a tree of pillar, `file` or `list`, saltenv, path, digest of the answer). With equal answers
+    and grains the outcome is equal. None: not known, or it stands on more than grains and files."""
     like: tuple[Chunk, ...] = field(default=(), compare=False, repr=False)
     """The lowstate of another minion of its class, most of whose chunks are these very objects; empty: not known."""
 

@@ -26,6 +26,7 @@ from controller.reconcile.emptied import emptied_warning, is_emptied_warning
 from controller.store import DesiredRecord, Store
 from extmods.store import modules_of
 from gitfs.source import Revision
+from highstate.files import parts_of
 from highstate.tops.heard_tops import heard_tops
 from highstate.types import Problem
 from reactors.bus import Bus
@@ -184,5 +185,5 @@ def shaping_of(request: CompileRequest) -> Hashable:
         repr(request.beacons),
         tuple(modules_of(request.files).items()),
         heard_tops(request.files, request.language),
-        tuple(request.pillar.saltenvs()),
+        tuple((name, *part.saltenvs()) for name, part in parts_of(request.pillar).items()),
     )

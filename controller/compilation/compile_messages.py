@@ -106,7 +106,7 @@ class FileRead(msgspec.Struct, frozen=True, array_like=True):
     """Something that a compile looked at in a tree, and a digest of what it saw."""
 
     tree: str
-    """`files` or `pillar`."""
+    """`files`, or the name of a tree of pillar (`highstate.files.parts_of`)."""
     kind: str
     """`file`, `mode`, `list`, `links`, or `saltenv` for whether there is this one."""
     saltenv: str

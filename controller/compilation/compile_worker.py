@@ -181,6 +181,8 @@ def _compiled_within_memory(
 
 def _checked(found: CompiledMinion, fresh: CompiledMinion, state: WorkerState) -> CompiledMinion:
     """The fresh compile. The memo is dropped when it gave another result."""
+    if found.fleet_marks != fresh.fleet_marks:  # a mine changed in between: there is nothing to compare
+        return fresh
     same = (found.digest, found.errors) == (fresh.digest, fresh.errors)
     if not same:
         state.memo, state.packer = Memo(), Packer()

@@ -15,6 +15,7 @@ from typing import TypeAlias
 import msgspec
 
 from controller.compilation.compile_messages import CompiledMinion, FileRead
+from highstate.files import parts_of
 from highstate.memo.sources import digest_value
 from highstate.tops.heard_tops import HeardTops
 from highstate.types import Files
@@ -22,7 +23,7 @@ from highstate.types import Files
 _TRIES = 3
 _DECODER = msgspec.msgpack.Decoder(list[FileRead])
 _Kind: TypeAlias = tuple[str, str, str]
-"""Tree (`files` or `pillar`), kind, saltenv."""
+"""Tree (see `FileRead`), kind, saltenv."""
 _Asked: TypeAlias = tuple[_Kind, str]
 """A kind of read, and the path."""
 
@@ -84,8 +85,9 @@ class DependencyIndex:
         if shaping != self._shaping:
             return asked
         found = asked - self._of_minion.keys()
+        trees = {"files": files, **parts_of(pillar)}
         for (tree, kind, saltenv), paths in self._answers.items():
-            answer = _answering(files if tree == "files" else pillar, kind, saltenv)
+            answer = _answering(trees[tree], kind, saltenv) if tree in trees else _other
             for path, seen in paths.items():
                 if heard is not None and heard.skips(tree, kind, saltenv, path):
                     continue
@@ -145,6 +147,11 @@ class DependencyIndex:
                 del seen[digest]
             if not seen:
                 del self._answers[kind][path]
+
+
+def _other(_: str) -> str:
+    """What a tree gives that is not there: nothing that was ever seen."""
+    return "-"
 
 
 def _answering(tree: Files, kind: str, saltenv: str) -> Callable[[str], str]:

@@ -42,6 +42,8 @@ MOST_KEPT = 32 * 1024 * 1024
 _ENTRY_BYTES = 1024
 """That an answer takes beside its value."""
 _BY_PILLAR = re.compile(r"(?:^|[\s(])[IJ][^\w\s@]?@")
+_BY_PILLAR_OR_GROUP = re.compile(r"(?:^|[\s(])[IJN][^\w\s@]?@")
+_KINDS_OF_GRAINS = frozenset(("glob", "list", "pcre", "grain", "grain_pcre", "ipcidr"))
 
 MOST_ANSWERED = 8 * 1024 * 1024
 """Bytes of one answer."""
@@ -74,6 +76,13 @@ class Query:
         return self.kind.startswith("pillar") or (
             self.kind == "compound" and _BY_PILLAR.search(self.target) is not None
         )
+
+    @property
+    def may_ask_pillar(self) -> bool:
+        """Whether pillars decide about the answer: these change with a compile, after which no answer is compared."""
+        if self.kind == "compound":
+            return _BY_PILLAR_OR_GROUP.search(self.target) is not None
+        return self.kind not in _KINDS_OF_GRAINS
 
     @classmethod
     def parse(cls, asked: str) -> Query:
@@ -201,8 +210,9 @@ class MineStore:
         except PatternRefused as error:
             self.on_refusal(error.limit)
             return fleet_answer(FactAnswer(error=f"mine.get: {error}"))
-        shared = not query.exclude and not any(entry.allow for each in mines.values() for entry in each.values())
-        found = fleet_answer(answer, shared=shared)
+        kept_from_some = any(entry.allow for each in mines.values() for entry in each.values())
+        shared = not query.exclude and not kept_from_some
+        found = fleet_answer(answer, shared=shared, followed=not (query.may_ask_pillar or kept_from_some))
         if shared:
             self._keep(asked, found, version)
         return found
@@ -300,8 +310,8 @@ def _allowed(entry: MineEntry) -> Query:
     return Query(target=target, functions=(), by_function=False, kind=entry.allow_type, exclude=False)
 
 
-def fleet_answer(answer: FactAnswer, *, shared: bool = False) -> FleetAnswer:
+def fleet_answer(answer: FactAnswer, *, shared: bool = False, followed: bool = True) -> FleetAnswer:
     """An answer with its mark."""
     packed = msgspec.msgpack.encode(answer)
     mark = hashlib.blake2b(packed, digest_size=16).hexdigest()
-    return FleetAnswer(answer=answer, mark=mark, size=len(packed) + _ENTRY_BYTES, shared=shared)
+    return FleetAnswer(answer=answer, mark=mark, size=len(packed) + _ENTRY_BYTES, shared=shared, followed=followed)

@@ -38,6 +38,8 @@ class FleetAnswer(NamedTuple):
     """Whether the controller has no such runner."""
     size: int = 0
     """Bytes that it takes in memory, about."""
+    followed: bool = False
+    """Whether whoever heard it is compiled again when it is another one, whatever made it so (`changed_minions`)."""
 
 
 class MinionFacts:
@@ -83,4 +85,5 @@ class MinionFacts:
         said = ask_fleet(asked)
         if said.mark:
             self.fleet_marks[asked] = said.mark
-        return Fact(value=said.answer.value, error=said.answer.error, absent=said.absent)
+        followed = said.followed and bool(said.mark)
+        return Fact(value=said.answer.value, error=said.answer.error, absent=said.absent, followed=followed)

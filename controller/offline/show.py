@@ -21,6 +21,7 @@ from gitfs.errors import GitfsError
 from gitfs.tree.git_layer import GitLayer
 from highstate.compile.compiler import Compilation
 from highstate.compile.verify import verify
+from highstate.files import PILLAR
 from highstate.memo.memo import Memo
 from highstate.memo.sources import Read
 from highstate.memo.tracked import Recorder
@@ -142,7 +143,9 @@ def _result(show: Show, low: list[dict[str, Value]], high: Mapping[str, Value], 
         case "sls":
             return list(dict.fromkeys(chunk["__sls__"] for chunk in low))
         case "reads":
-            return {stage: reads_of(recorder) for stage, recorder in compilation.recorders.items()}
+            recorders = compilation.recorders.items()
+            # A pillar of several trees has a stage for each of them.
+            return {stage: reads_of(recorder) for stage, recorder in recorders if recorder.reads or stage != PILLAR}
         case "pillar" | "top":
             raise ValueError(f"{show} needs no low chunks")
         case _:

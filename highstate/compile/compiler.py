@@ -18,7 +18,7 @@ from highstate.compile.requisites import requisites_in
 from highstate.compile.verify import verify
 from highstate.compile_options import CompileOptions
 from highstate.data_limits import unbounded
-from highstate.files import parts_of
+from highstate.files import PILLAR, parts_of
 from highstate.memo.blank_plans import is_costly
 from highstate.memo.memo import Memo
 from highstate.memo.sources import digest_value
@@ -118,7 +118,8 @@ class Compilation:
     settings: CompileOptions
     memo: Memo | None = None
     recorders: dict[str, Recorder] = field(default_factory=dict)
-    """Stage (`pillar`, `top`, `states`) -> what it read, of the stages that were done."""
+    """Stage (`pillar`, the parts of the pillar by name, `top`, `states`) -> what it read, of the stages that were
+    done."""
     ports: CompilePorts = NO_PORTS
     decrypted: list[str] = field(default_factory=list)
     """Plain texts of `decrypt_pillar`."""
@@ -173,7 +174,7 @@ class Compilation:
             pillar = external.with_plain_text(pillar, decryption)
             self.decrypted.extend(external.decrypted)
         # What they know may be another thing at any time.
-        self.recorders["pillar"].live.update(dict.fromkeys(external.asked))
+        self.recorders[PILLAR].live.update(dict.fromkeys(external.asked))
         bounded = rendered.bounded and pillar is rendered.pillar
         return PillarResult(pillar=pillar, errors=(*rendered.errors, *external.errors), bounded=bounded)
 
@@ -185,20 +186,15 @@ class Compilation:
     def _rendered_pillar(self, seen: Mapping[str, Value], override: Mapping[str, Value] | None) -> PillarResult:
         parts = parts_of(self.pillar_files, folders_last=self.settings.ext_pillar_first)
         if len(parts) == 1:
-            return self._part_of_pillar(self._recorded("pillar", self.context(parts[0], seen, "base")), override)
-        whole = self._recorded("pillar", self.context(self.pillar_files, seen, "base"))
-        assert whole.reads is not None  # noqa: S101  (it was recorded in the line above)
+            (part,) = parts.values()
+            return self._part_of_pillar(self._recorded(PILLAR, self.context(part, seen, "base")), override)
+        self._recorded(PILLAR, self.context(self.pillar_files, seen, "base"))  # of what no part has read
         pillar: Mapping[str, Value] = {}
         errors: tuple[Problem, ...] = ()
-        for part in parts:
-            context = self.context(part, seen, "base")
-            recorder = Recorder(context.sources)
-            done = self._part_of_pillar(replace(context, reads=recorder), None)
-            whole.reads.absorb(recorder.reads, recorder.live)
+        for name, part in parts.items():  # a path means another file in each, so each has its own record
+            done = self._part_of_pillar(self._recorded(name, self.context(part, seen, "base")), None)
             errors += done.errors
             pillar = self._merged(pillar, done.pillar) if pillar else done.pillar
-        # A path means another file in each part: the whole tree does not say whom a push concerns.
-        whole.reads.reads["apart", len(parts)] = b""
         if override:
             pillar = self._merged(pillar, override)
         return PillarResult(pillar=pillar, errors=errors)

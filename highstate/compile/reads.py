@@ -15,6 +15,9 @@ from highstate.ports import DecryptFailed, SecretFailed
 from highstate.redaction import secret_texts
 from highstate.types import Compiled
 
+_STAGES_OF_FILES = ("top", "states")
+"""The others are named by the tree of pillar that they look at."""
+
 
 def with_reads(compiled: Compiled, recorders: Mapping[str, Recorder], decrypted: Iterable[str]) -> Compiled:
     """The result with what its pillar, its top file and its states stand on.
@@ -24,7 +27,7 @@ def with_reads(compiled: Compiled, recorders: Mapping[str, Recorder], decrypted:
     names = dict.fromkeys(name for recorder in recorders.values() for name in recorder.volatile)
     kept: list[tuple[Recorder, Read]] = []
     parts = [_file_reads(stage, recorder, kept) for stage, recorder in recorders.items()]
-    files = None if names or None in parts else tuple(part for part in parts if part is not None)
+    files = None if None in parts else tuple(part for part in parts if part is not None)
     return replace(compiled, volatile=tuple(names), files=files, secrets=_secrets(decrypted, kept))
 
 
@@ -56,7 +59,7 @@ def _file_reads(
 
     Reads that may be of secrets are added to `secret`.
     """
-    tree, more = "pillar" if stage == "pillar" else "files", bool(recorder.live)
+    tree, more = "files" if stage in _STAGES_OF_FILES else stage, bool(recorder.live)
     found = []
     for read, digest in recorder.reads.items():
         match read[0]:
@@ -72,9 +75,13 @@ def _file_reads(
                 pass
             case "plain":
                 secret.append((recorder, read))
-            case "secret" | "fact":
+            case "secret":
                 secret.append((recorder, read))
                 more = True
+            case "fact":
+                secret.append((recorder, read))
+                fact = recorder.sources.fact(read[1], read[2])
+                more = more or fact is None or not fact.followed
             case _:
                 more = True
     return None if more else frozenset(found)

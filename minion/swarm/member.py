@@ -13,6 +13,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+import msgspec
+
 from minion.agent.controllers.session import AgentSession, SessionPorts, SessionState
 from minion.swarm.answers import call_result, run_result
 from minion.swarm.documents import HeldDocuments
@@ -56,6 +58,7 @@ AGAIN_SECONDS = 15.0
 LONGEST_SLEEP = 86400.0
 """Seconds of `test.sleep`; longer ones end at once."""
 
+_ENCODER = msgspec.msgpack.Encoder()
 NEVER_CAME = "this call never came here"
 
 
@@ -65,6 +68,8 @@ class MemberIdentity:
 
     id: str
     keys: KeyPair
+    grains: Mapping[str, Any] = field(default_factory=dict)
+    """Of its own, over those that all have."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,8 +95,9 @@ class SwarmMember:
         identity: its id and key.
         behaviour: see `SwarmBehaviour`.
         documents: where what it holds is kept.
-        counts: is counted up: `calls`, `runs`, `previews`, `refused`, `pending`, `rejected`, `reconnections`,
-            `lost`, `handshakes-failed`, `dials-failed`.
+        counts: is counted up: `calls`, `runs`, `checks` (for drift), `previews`, `documents` and `document-bytes` (of
+            the messages that bring them), `refused`, `pending`, `rejected`, `reconnections`, `lost`,
+            `handshakes-failed`, `dials-failed`.
         send: takes a message; False when it is not taken.
         chance: a number from 0 up to 1, drawn anew at each call.
         session: says which start of the process this is.
@@ -109,6 +115,7 @@ class SwarmMember:
         session: str,
     ) -> None:
         self.id = identity.id
+        self._own_grains = identity.grains
         self._behaviour = behaviour
         self._documents = documents
         self._counts = counts
@@ -116,8 +123,12 @@ class SwarmMember:
         self._chance = chance
         self._name = session
         self._held = ""
+        self._generation = 0
         self._applied = ""
         """Digest of the document that was run last."""
+        self._drift: Mapping[str, Any] = {}
+        """Of the document: when it is checked."""
+        self._drift_at = float("inf")
         self._was_connected = False
         self._waiting: list[tuple[float, str, Callable[[], RunResult]]] = []
         """Results that are made later: when, run id, how."""
@@ -136,7 +147,7 @@ class SwarmMember:
     @property
     def due_at(self) -> float:
         """When `tick` has something to do, by the clock of `take`."""
-        due = self._session.deadline
+        due = min(self._session.deadline, self._drift_at)
         if self._waiting:
             due = min(due, self._waiting[0][0])
         if self._results and self.online:
@@ -146,6 +157,8 @@ class SwarmMember:
     def tick(self, now: float) -> None:
         """Do what is due."""
         self._session.tick(now)
+        if self._drift_at <= now:
+            self._check_drift(now)
         while self._waiting and self._waiting[0][0] <= now:
             _, run_id, make = heapq.heappop(self._waiting)
             self._say(run_id, make(), now)
@@ -166,7 +179,7 @@ class SwarmMember:
             case Run() | Preview():
                 self._run(event, now)
             case DesiredUpdate():
-                self._take_document(event)
+                self._take_document(event, now)
             case CheckCalls(run_ids=run_ids):
                 self._check(run_ids, now)
             case FactRequest():
@@ -216,7 +229,7 @@ class SwarmMember:
         return KeyRequest(id=self.id, token=behaviour.token, autosign_grains=dict(behaviour.autosign_grains))
 
     def _grains(self) -> dict[str, Any]:
-        return {"os": "Simulated", **self._behaviour.grains, "id": self.id, "simulated": True}
+        return {"os": "Simulated", **self._behaviour.grains, **self._own_grains, "id": self.id, "simulated": True}
 
     def _hello(self) -> Hello:
         takes = (STATES_OF_CALL, CHECKS_CALLS)
@@ -224,6 +237,30 @@ class SwarmMember:
 
     def _keep_alive(self) -> KeepAlive:
         return KeepAlive(held=self._held, running=tuple(run_id for _, run_id, _ in self._waiting))
+
+    # --- drift
+
+    def _follow_drift(self, now: float) -> None:
+        """Check at the intervals of the document, as a minion does; a cron expression is not followed here."""
+        given = (self._documents.get(self._held) or {}).get("drift", {})
+        if dict(given) != self._drift:
+            self._drift = dict(given)
+            self._plan_drift(now)
+
+    def _plan_drift(self, now: float) -> None:
+        interval, splay = self._drift.get("interval", 0), self._drift.get("splay", 0)
+        self._drift_at = now + interval + splay * self._chance() if interval else float("inf")
+
+    def _check_drift(self, now: float) -> None:
+        """Say that nothing has drifted, as a minion says it by itself."""
+        self._plan_drift(now)
+        document = self._documents.get(self._held)
+        if document is None or not self.online:
+            return
+        self._counts["checks"] += 1
+        run_id = f"drift-{self.id}-{int(now * 1000):012x}{int(self._chance() * 2**40):010x}"
+        check = Run(run_id=run_id, kind="drift", generation=self._generation, digest=self._held, test=True)
+        self._begin(run_id, lambda: run_result(check, document, changes=False, fails=False), now)
 
     # --- calls and runs
 
@@ -263,7 +300,7 @@ class SwarmMember:
             except PatchMismatch as error:
                 self._say(run.run_id, _refused_preview(run, str(error)), now)
                 return
-        document = self._documents.get(run.digest)
+        document = self._documents.get(run.digest) or {}
         self._begin(run.run_id, lambda: self._result_of(run, document), now, states=True)
         if isinstance(run, Preview):
             self._documents.leave(run.digest)
@@ -292,7 +329,9 @@ class SwarmMember:
             else:
                 self._say(run_id, _never_came(run_id), now)
 
-    def _take_document(self, update: DesiredUpdate) -> None:
+    def _take_document(self, update: DesiredUpdate, now: float) -> None:
+        self._counts["documents"] += 1
+        self._counts["document-bytes"] += len(_ENCODER.encode(update))
         if update.digest != self._held:
             if update.base and update.base != self._held:
                 self._send(ResyncRequired(generation=update.generation, held=self._held))
@@ -304,7 +343,8 @@ class SwarmMember:
                 return
             if self._held:
                 self._documents.leave(self._held)
-            self._held = update.digest
+            self._held, self._generation = update.digest, update.generation
+            self._follow_drift(now)
         self._send(Held(generation=update.generation, digest=update.digest))
 
 

@@ -30,7 +30,7 @@ from minion.swarm.member import MemberIdentity, SwarmBehaviour
 from wire.address import Address
 
 TOLD_SECONDS = 0.5
-"""How often a process tells what it has counted."""
+"""How often a process tells what it has counted, where nobody says otherwise."""
 
 STOP_SECONDS = 20.0
 """Until a process that does not end is killed."""
@@ -53,6 +53,8 @@ class SwarmPlan:
     pace: float
     """Members that begin to connect in a second, of all processes together."""
     processes: int
+    told_seconds: float = TOLD_SECONDS
+    """How often a process tells what it has counted."""
 
 
 def raise_descriptors() -> int:
@@ -164,7 +166,7 @@ def _serve(pipe: AgentPipe, members: Sequence[MemberIdentity], plan: SwarmPlan) 
     fleet = SwarmFleet(members, plan.address, plan.behaviour, pace=plan.pace / plan.processes)
     try:
         while True:
-            until = time.monotonic() + TOLD_SECONDS
+            until = time.monotonic() + plan.told_seconds
             if fleet.run(until, pipe.fd):
                 break
             pipe.send(msgspec.msgpack.encode(fleet.counts()))

@@ -21,6 +21,7 @@ from controller.compilation.compile_requests import CompileRequests
 from controller.compilation.fact_queries import FactQueries
 from controller.compilation.mine import MineStore
 from controller.compilation.runners import Runners
+from controller.config.sections import SdbProfile
 from controller.observe.metrics import Metrics
 from controller.observe.redactor import Redactor
 from controller.reconcile.live import LiveRevision
@@ -32,6 +33,7 @@ from highstate.compile import CompileOptions
 from highstate.files import MemoryFiles
 from highstate.types import Minion
 from reactors.bus import Bus
+from wire.messages import MineEntry
 
 MINIONS = tuple(Minion(id=name, grains={"id": name}) for name in ("web1", "web2", "db1"))
 NAMES = sorted(minion.id for minion in MINIONS)
@@ -55,14 +57,19 @@ class Rig:
 
     def __init__(self, store: Store, language: dict) -> None:
         self.store, self.now, self.woken = store, 1.0, []
-        self.pool, self.live, self.sessions = CompilePool(), LiveRevision(), Sessions()
+        self.live, self.sessions = LiveRevision(), Sessions()
         self.metrics, self.bus = Metrics(self.clock), Bus(self.clock)
-        mines = MineStore(
+        self.mines = mines = MineStore(
             store=store, pillar_of=lambda minion: {}, accepted=lambda: KeyRegistry(store.keys.all()).accepted
         )
         runners = Runners(
-            store=store, sessions=self.sessions, mines=mines, plugins=lambda: None, profiles=Profiles({}, lambda: None)
+            store=store,
+            sessions=self.sessions,
+            mines=mines,
+            plugins=lambda: None,
+            profiles=Profiles({"env": SdbProfile(driver="env", keys=("SALTERN_TEST_*",))}),
         )
+        self.pool = CompilePool(fleet=runners.answer)
         self.builder = Builder(
             compiler=self.pool,
             store=store,
@@ -287,3 +294,65 @@ async def test_what_a_compile_said_besides_is_stored(rig):
     assert (web.volatile, db.volatile) == ((), ("#!py",))
     await rig.push("r2")
     assert rig.store.desired.get("web1").warnings == ()
+
+
+OTHER_DB = {"db.sls": "db2: {test.nop: []}\n"}
+MEMBERS = "site: {test.nop: [{members: {{ salt['mine.get'](WHO) | json }}}]}\n"
+
+
+def members(*who: str) -> dict[str, str]:
+    return {"web.sls": MEMBERS.replace("WHO", ", ".join(map(repr, who)))}
+
+
+async def test_a_mine_that_changes_compiles_whose_answers_are_others_and_a_push_who_reads_what_it_changes(rig):
+    rig.mines.put("db1", {"address": MineEntry(value="10.0.0.1")})
+    states = members("db*", "address")
+    assert await rig.push("r1", **states) == NAMES
+    assert await rig.push("r2", **states, **OTHER_DB) == ["db1"]
+    rig.mines.put("db1", {"address": MineEntry(value="10.0.0.1"), "unread": MineEntry(value=1)})
+    assert await rig.compiled_after(2) == []
+    rig.mines.put("db1", {"address": MineEntry(value="10.0.0.2")})
+    assert await rig.compiled_after(2) == ["web1", "web2"]
+    assert {rig.store.desired.get(name).generation for name in ("web1", "web2")} == {2}
+
+
+async def test_a_mine_by_grains_follows_the_grains_of_others(rig):
+    rig.mines.put("db1", {"address": MineEntry(value="10.0.0.1")})
+    await rig.push("r1", **members("role:db", "address", "grain"))
+    rig.store.minions.seen("db1", 2.0, grains={"id": "db1", "role": "db"})
+    rig.mines.changed()
+    rig.builds.grains_changed("db1")
+    assert await rig.compiled_after(2) == NAMES, "db1, whose grains they are, and who asks by them"
+    assert {rig.store.desired.get(name).generation for name in ("web1", "web2")} == {2}
+
+
+@pytest.mark.parametrize("who", [("role:db", "address", "pillar"), ("I@role:db", "address", "compound")])
+async def test_who_asks_a_mine_by_pillar_is_compiled_at_each_push(rig, who):
+    states = members(*who)
+    await rig.push("r1", **states)
+    assert await rig.push("r2", **states, **OTHER_DB) == NAMES
+
+
+async def test_who_asks_a_mine_that_is_kept_from_some_is_compiled_at_each_push(rig):
+    rig.mines.put("db1", {"address": MineEntry(value=1, allow="web*")})
+    states = members("db*", "address")
+    await rig.push("r1", **states)
+    assert await rig.push("r2", **states, **OTHER_DB) == NAMES
+
+
+async def test_grains_that_change_compile_that_minion_alone(rig):
+    await rig.push("r1")
+    rig.woken.clear()
+    rig.builds.grains_changed("web2")
+    assert await rig.compiled_after(2) == ["web2"]
+
+
+async def test_a_secret_is_looked_at_again_for_those_who_read_it(rig, monkeypatch):
+    monkeypatch.setenv("SALTERN_TEST_PASSWORD", "one")
+    states = {"web.sls": "site: {test.nop: [{password: {{ salt['sdb.get']('sdb://env/SALTERN_TEST_PASSWORD') }}}]}\n"}
+    await rig.push("r1", **states)
+    monkeypatch.setenv("SALTERN_TEST_PASSWORD", "two")
+    assert await rig.compiled_after(599) == []
+    assert await rig.compiled_after(1) == ["web1", "web2"]
+    assert {rig.store.desired.get(name).generation for name in NAMES} == {1, 2}
+    assert await rig.push("r2", **states, **OTHER_DB) == NAMES, "what cannot be followed is looked at with each push"

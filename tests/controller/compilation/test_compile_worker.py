@@ -5,8 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 from controller.compilation.compile_messages import CompileRequest
+from controller.compilation.compile_rpc import Capabilities, PortAnswer
 from controller.compilation.compile_worker import OwnMemory, WorkerState, answer
+from controller.compilation.recorded_facts import FleetAnswer
+from highstate.compile.blank_compile import BlankPlan
 from highstate.files import MemoryFiles
+from highstate.memo import blank_plans
 from highstate.types import Minion
 from wire.messages import FactAnswer, FactQuery
 
@@ -50,6 +54,47 @@ def test_what_is_wrong_in_the_memo_is_found_and_given_up():
     assert found[0].remembered == wrong[0].digest
     assert found[0].document == right[0].document
     assert not any(each.remembered for each in found[1:])
+
+
+def test_what_is_filled_in_wrongly_is_found_and_given_up():
+    header = b"site: {file.managed: [{name: /etc/motd}, {contents: 'kept for {{ grains.id }}'}]}\n"
+    names = [f"s{number}" for number in range(blank_plans.FEWEST + 1)]
+    sls = {f"{name}.sls": header.replace(b"site", name.encode()) for name in names}
+    tree = MemoryFiles({"base": {"top.sls": f"base: {{'*': [{', '.join(names)}]}}".encode(), **sls}})
+    minions = tuple(Minion(id=f"web{number}", grains={"id": f"web{number}"}) for number in range(40))
+    state = WorkerState()
+    list(answer(request(files=tree, minions=minions[:-1]), state))
+    plans = [node for node in state.memo._leaves.values() if isinstance(node.result, BlankPlan)]
+    assert plans
+    for node in plans:
+        wrong = replace(node.result.compiled, lowstate=node.result.compiled.lowstate[:-1])
+        kept = tuple(one for one in node.result.chunks if one.index < len(wrong.lowstate))
+        watched = tuple(one for one in node.result.watched if one < len(wrong.lowstate))
+        node.result = replace(node.result, compiled=wrong, chunks=kept, watched=watched)
+    [found] = answer(request(files=tree, minions=minions[-1:], check_rate=1.0), state)
+    [right] = answer(request(files=tree, minions=minions[-1:]), WorkerState())
+    assert (found.checked, found.digest, found.document) == (True, right.digest, right.document)
+    assert found.remembered not in ("", right.digest)
+    [again] = answer(request(files=tree, minions=minions[-1:]), state)
+    assert again.digest == right.digest
+
+
+def test_a_mine_that_changes_in_between_is_no_fault_of_the_memo():
+    tree = MemoryFiles(
+        {"base": {"top.sls": b"base: {'*': [w]}", "w.sls": b"w{{ salt['mine.get']('*', 'n') }}: {test.nop: []}"}}
+    )
+    asked = []
+
+    def rpc(call):
+        asked.append(call.text)
+        said = FactAnswer(value=len(asked))
+        return PortAnswer(value=FleetAnswer(answer=said, mark=f"{len(asked)}", followed=True))
+
+    with_fleet = request(files=tree, minions=MINIONS[:1], capabilities=Capabilities(fleet=True), check_rate=1.0)
+    [found] = answer(with_fleet, WorkerState(), rpc)
+    assert len(asked) == 2
+    assert (found.reads != (), found.checked, found.remembered) == (True, False, "")
+    assert [*dict(found.fleet_marks).values()] == ["2"]
 
 
 def test_who_stands_on_more_than_trees_is_not_checked():

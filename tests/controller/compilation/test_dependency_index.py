@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import msgspec
 import pytest
 from effort import examples
@@ -126,6 +128,69 @@ async def test_who_stops_listening_stops_nobody():
         compiler.close()
 
 
+@dataclass(frozen=True)
+class PillarOfParts(MemoryFiles):
+    """A pillar of several remotes: `others` are compiled each by itself, after the local folder that this is."""
+
+    others: tuple[MemoryFiles, ...] = ()
+
+    def parts(self, *, folders_last: bool = False) -> list[MemoryFiles]:
+        """As `Snapshot.parts`."""
+        return [*self.others, self] if folders_last else [self, *self.others]
+
+    def __getstate__(self) -> dict[str, object]:
+        return {**super().__getstate__(), "others": self.others}
+
+
+def pillar_of_parts(own: dict[str, str], *others: dict[str, str]) -> PillarOfParts:
+    return PillarOfParts(files(own).trees, others=tuple(files(each) for each in others))
+
+
+OWN = {"top.sls": "base: {'*': [common]}\n", "common.sls": "own: 0\n"}
+"""Of the local folder. It has paths in common with the remotes, where something else stands."""
+SECOND = {"top.sls": "base: {'web1': [common], 'db1': [db]}\n", "common.sls": "more: 1\n", "db.sls": "db: 1\n"}
+
+
+@pytest.mark.parametrize("folders_last", [False, True])
+@pytest.mark.parametrize(
+    ("changed", "concerned"),
+    [
+        (({}, {}, {}), set()),
+        (({}, {"hosts/web2.sls": "own: other\n"}, {}), {"web2"}),
+        (({}, {}, {"common.sls": "more: 2\n"}), {"web1"}),
+        (({}, {}, {"db.sls": "db: 2\n"}), {"db1"}),
+        (({}, {}, {"unused.sls": "x: 2\n"}), set()),
+        (({"common.sls": "own: 2\n"}, {}, {}), set(MINIONS)),
+        (({}, {}, {"top.sls": "base: {'web1': [common]}\n"}), set(MINIONS)),
+    ],
+)
+def test_a_push_to_one_of_several_pillars_concerns_who_reads_that_file_of_it(folders_last, changed, concerned):
+    language = CompileOptions(ext_pillar_first=folders_last)
+    minions = tuple(MINIONS.values())
+
+    def request(*edits: dict[str, str]) -> CompileRequest:
+        pillars = [{**each, **edit} for each, edit in zip((OWN, PILLAR, SECOND), edits, strict=True)]
+        return CompileRequest(files=files(STATES), pillar=pillar_of_parts(*pillars), minions=minions, language=language)
+
+    before, after = request({}, {}, {}), request(*changed)
+    dependency_index, state = DependencyIndex(), WorkerState()
+    dependency_index.note(answer(before, state), shaping_of(before))
+    found = dependency_index.affected(after.files, after.pillar, MINIONS, shaping_of(after))
+    assert found == concerned
+    was, now = ({each.minion_id: each.digest for each in answer(each, state)} for each in (before, after))
+    assert {name for name in MINIONS if was[name] != now[name]} <= found
+    assert now == {each.minion_id: each.digest for each in answer(after, WorkerState())}
+
+
+def test_one_pillar_more_concerns_everybody():
+    minions = tuple(MINIONS.values())
+    before = CompileRequest(files=files(STATES), pillar=pillar_of_parts(OWN, PILLAR), minions=minions)
+    after = CompileRequest(files=files(STATES), pillar=pillar_of_parts(OWN, PILLAR, SECOND), minions=minions)
+    dependency_index = DependencyIndex()
+    dependency_index.note(answer(before, WorkerState()), shaping_of(before))
+    assert dependency_index.affected(after.files, after.pillar, MINIONS, shaping_of(after)) == set(MINIONS)
+
+
 POOL = {
     "top.sls": ["base:\n  '*':\n    - a\n  'web*':\n    - b.*\n", "base:\n  '*':\n    - a\n    - c\n", None],
     "a.sls": [
@@ -178,6 +243,29 @@ def test_after_random_edits_documents_are_those_of_a_full_compile(edits):
         states, pillars = {**states, **state_edit}, {**pillars, **pillar_edit}
         trees = {"files": edited(POOL, states), "pillar": edited(PILLAR_POOL, pillars)}
         concerned = dependency_index.affected(trees["files"], trees["pillar"], MINIONS, "")
+        asked = tuple(minion for name, minion in MINIONS.items() if name in concerned)
+        found = list(answer(CompileRequest(**trees, minions=asked), state))
+        dependency_index.note(found, "")
+        documents |= {each.minion_id: (each.digest, each.errors) for each in found}
+        fresh = answer(CompileRequest(**trees, minions=tuple(MINIONS.values())), WorkerState())
+        assert documents == {each.minion_id: (each.digest, each.errors) for each in fresh}
+
+
+@given(
+    edits=st.lists(st.tuples(*[st.dictionaries(st.sampled_from(sorted(PILLAR_POOL)), st.integers(0, 9))] * 3)),
+    folders_last=st.booleans(),
+)
+@settings(deadline=None, max_examples=examples(100))
+def test_after_random_edits_of_three_pillars_documents_are_those_of_a_full_compile(edits, folders_last):
+    dependency_index, state, documents = DependencyIndex(), WorkerState(), {}
+    chosen: list[dict[str, int]] = [{}, {}, {}]
+    language = CompileOptions(ext_pillar_first=folders_last)
+    for edit in [({}, {}, {}), *edits]:
+        chosen = [{**each, **more} for each, more in zip(chosen, edit, strict=True)]
+        own, *others = (edited(PILLAR_POOL, each) for each in chosen)
+        pillar = PillarOfParts(own.trees, others=tuple(others))
+        trees = {"files": files(STATES), "pillar": pillar, "language": language}
+        concerned = dependency_index.affected(trees["files"], pillar, MINIONS, "")
         asked = tuple(minion for name, minion in MINIONS.items() if name in concerned)
         found = list(answer(CompileRequest(**trees, minions=asked), state))
         dependency_index.note(found, "")

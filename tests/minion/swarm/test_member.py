@@ -7,6 +7,7 @@ from collections import Counter
 import msgspec
 import pytest
 
+from controller.messages.run_results import is_own_run
 from minion.swarm.documents import HeldDocuments
 from minion.swarm.member import AGAIN_SECONDS, MemberIdentity, SwarmBehaviour, SwarmMember
 from minion.swarm.member_keys import check_ids, identities, numbered
@@ -74,6 +75,51 @@ class Scene:
         self.heard(Connected(), KeyState(state="accepted"), HelloAck(epoch="e1", alive_interval=15.0))
         assert self.member.online
         return self
+
+
+@pytest.fixture
+def checked():
+    """A member that checks for drift, and the document of it."""
+    document = {**DOCUMENT, "drift": {"interval": 100.0, "splay": 40.0, "watch": True}}
+    scene = Scene().online()
+    scene.heard(DesiredUpdate(generation=7, base="", digest=patch.digest(document), patch=["v", document]))
+    return scene
+
+
+def test_it_checks_for_drift_at_the_intervals_of_its_document(checked):
+    checked.heard(Heartbeat(epoch="e1", serial=1, time=0.0), now=109.0)
+    checked.said.clear()
+    checked.member.tick(109.9)
+    assert not [each for each in checked.said if isinstance(each, RunResult)]
+    checked.member.tick(110.0)  # 100 s, and a quarter of the splay
+    [result] = [each for each in checked.said if isinstance(each, RunResult)]
+    assert is_own_run(result.run_id, "drift")
+    assert (result.kind, result.outcome, result.generation, list(result.states)) == ("drift", "ok", 7, ["one", "two"])
+    assert checked.counts["checks"] == 1
+    checked.member.tick(219.0)
+    assert checked.counts["checks"] == 1
+    checked.member.tick(220.0)
+    assert checked.counts["checks"] == 2
+
+
+def test_a_document_without_a_schedule_ends_the_checks(checked):
+    checked.heard(UPDATE, now=50.0)
+    checked.member.tick(5000.0)
+    assert checked.counts["checks"] == 0
+    assert checked.counts["documents"] == 2
+
+
+def test_its_own_grains_are_over_those_of_all():
+    identity = MemberIdentity(id="m1", keys=KeyPair(public="p" * 40, secret="s" * 40), grains={"role": "db"})
+    said = []
+    behaviour = SwarmBehaviour(grains={"role": "web", "os": "Debian"})
+    member = SwarmMember(
+        identity, behaviour, HeldDocuments(), Counter(), send=lambda one: said.append(one) or True, chance=lambda: 0.5,
+        session="s1",
+    )  # fmt: skip
+    for event in (Connected(), KeyState(state="accepted")):
+        member.take(event, 0.0)
+    assert (said[-1].grains["role"], said[-1].grains["os"]) == ("db", "Debian")
 
 
 def ping(run_id="1", fun="test.ping", *args, **more):
