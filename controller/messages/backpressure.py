@@ -27,7 +27,14 @@ LOW = 2_000
 """Deliveries that still wait when reading goes on."""
 
 SLICE_SECONDS = 0.01
-"""How long messages are handled until other work of the loop has its turn."""
+"""How long is computed for messages until other work of the loop has its turn."""
+
+WAIT_SECONDS = 0.1
+"""How long a slice may take with its waits for the disk and for a processor that others use."""
+
+SURE = 64
+"""Deliveries of a slice that takes longer, if their computing fits: a commit takes its time however few it is for, and
+with fewer messages in each, what comes would wait longer and longer."""
 
 GATHER_SECONDS = 0.002
 """From one slice to the next where few messages wait, or as long as the last one took: what is stored together costs
@@ -151,7 +158,7 @@ class Backpressure:
         computed = time.thread_time() - computed
         self._ended = time.monotonic()
         self._took = min(self._ended - began, SLICE_SECONDS)
-        self._adapt(len(batch), self._ended - began)
+        self._adapt(len(batch), self._ended - began, computed)
         with self._lock:
             self._charge(batch, computed - SLICE_SECONDS)
             self._let_go()
@@ -189,9 +196,9 @@ class Backpressure:
             if self._server is not None:
                 self._server.disconnect(key, self._limits.refused_seconds)
 
-    def _adapt(self, count: int, seconds: float) -> None:
+    def _adapt(self, count: int, seconds: float, computed: float) -> None:
         """Next time as many as fit into a slice at this speed, and no more than twice as many as now."""
-        fitting = count * SLICE_SECONDS / seconds if seconds > 0 else self._slice * 2
+        fitting = min(count * SLICE_SECONDS / max(computed, 1e-6), max(SURE, count * WAIT_SECONDS / max(seconds, 1e-6)))
         self._slice = max(FEWEST, min(MOST, self._slice * 2, int(fitting)))
 
     def _let_go(self) -> None:

@@ -30,7 +30,7 @@ log = structlog.get_logger("saltern.messages")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Greetings:
-    """Takes Hellos, and the requests of accepted keys that come between them."""
+    """Takes Hellos, and the requests of keys that come between them."""
 
     context: MessageContext
     replies: Replies
@@ -40,18 +40,20 @@ class Greetings:
 
     def takes(self, delivery: Delivery) -> bool:
         """Whether a delivery can be taken together with others of its kind."""
-        if not isinstance(delivery, Incoming) or delivery.id is None:
+        if not isinstance(delivery, Incoming):
             return False
-        return isinstance(delivery.message, Hello | KeyRequest)
+        return isinstance(delivery.message, KeyRequest) or (
+            isinstance(delivery.message, Hello) and delivery.id is not None
+        )
 
     def take_together(self, group: Sequence[Delivery]) -> list[Delivery]:
         """Take these; none is left."""
         incoming = [each for each in group if isinstance(each, Incoming)]
         for each in incoming:
             self.context.metrics.received(type(each.message).__name__)
-            if isinstance(each.message, KeyRequest):
-                self.keys.handle(each, each.message)
-        self.greet([each for each in incoming if isinstance(each.message, Hello)])
+        self.keys.take_together([each for each in incoming if isinstance(each.message, KeyRequest)])
+        if hellos := [each for each in incoming if isinstance(each.message, Hello)]:
+            self.greet(hellos)
         return []
 
     def greet(self, hellos: Sequence[Incoming]) -> None:

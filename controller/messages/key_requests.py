@@ -1,13 +1,14 @@
 """Keys that ask to be accepted: a new one waits for a person, or `controller.enrolment` decides about it.
 
-Called by `MessageHandlers` with requests of peers whose key nobody has accepted. How many keys may wait is bounded by
-`KeyRegistry.pending`.
+Called by `Greetings` with requests that stand side by side in a batch, and by `MessageHandlers` with one alone. How
+many keys may wait is bounded by `KeyRegistry.pending`.
 """
 
 from __future__ import annotations
 
 import contextlib
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -19,7 +20,8 @@ from controller.messages.context import MessageContext
 from controller.messages.key_rotations import KeyRotations
 from controller.messages.replies import Replies
 from controller.sessions.sessions import KeyRegistry
-from controller.store import KeyStatus, KeyUnknown
+from controller.store import KeyRecord, KeyUnknown
+from controller.store.keys import DecidedKey, Keys
 from reactors import tags
 from wire.keys import fingerprint
 from wire.messages import PROTOCOL, KeyRequest, KeyState, Refused
@@ -29,6 +31,37 @@ log = structlog.get_logger("saltern.messages")
 
 TOLD_SECONDS = 10.0
 """Between two that tell of keys for which there was no room."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Undecided:
+    """A request of a key that is new, or that waits."""
+
+    incoming: Incoming
+    message: KeyRequest
+    known: Identity | None
+
+
+class _TakenIds:
+    """Which ids of a group of requests have an accepted key. The store is asked when somebody wants to know."""
+
+    def __init__(self, keys: Keys, ids: Sequence[str]) -> None:
+        self._keys = keys
+        self._ids = ids
+        self._taken: set[str] | None = None
+
+    def is_free(self, minion_id: str) -> bool:
+        """Whether no key is accepted for the id, whatever its case."""
+        return minion_id.casefold() not in self._known()
+
+    def add(self, minion_id: str) -> None:
+        """A key of the group will be accepted for it."""
+        self._known().add(minion_id.casefold())
+
+    def _known(self) -> set[str]:
+        if self._taken is None:
+            self._taken = self._keys.accepted_of(self._ids)
+        return self._taken
 
 
 @dataclass(slots=True, kw_only=True)
@@ -44,39 +77,62 @@ class KeyRequests:
     _full_told: float = -math.inf
     """When it was told last that there is no room for a key; strangers choose how often there is none."""
 
-    def handle(self, incoming: Incoming, message: KeyRequest) -> None:
-        """Say how the key stands; a new one is written down."""
-        key = incoming.key
-        if message.protocol < PROTOCOL:
-            self.replies.send(
-                key, Refused(message=f"protocol {message.protocol} is too old; this controller uses {PROTOCOL}")
-            )
-            return
-        now, known = self.context.clock(), self.keyring.identity(key)
-        if known is None and not self._make_room(key, incoming.address, now):
-            self._tell_full(key, message.id, now)
-            return
-        text = ""
-        if known is None or known.state == "pending":
-            keys = self.context.store.keys
-            verdict = self.enrolment.decide(
-                message, incoming.address, now, lambda: not keys.request(key, message.id, now, message.role).conflict
-            )
-            state = self._take_key(key, message, known, verdict, now)
-            text = verdict.message
-        else:
-            state = known.state
-        if state == "pending":
-            self.keyring.pending.ask(key, incoming.address, now)
-        self.replies.send(key, KeyState(state=state, message=text))
+    def take_together(self, group: Sequence[Incoming]) -> None:
+        """Say how these keys stand; new ones are written down, all together. Whoever asks twice is answered once."""
+        now = self.context.clock()
+        undecided = {}
+        for each in group:
+            message, known = each.message, self.keyring.identity(each.key)
+            assert isinstance(message, KeyRequest)  # noqa: S101 - the caller has looked
+            if message.protocol < PROTOCOL:
+                old = f"protocol {message.protocol} is too old; this controller uses {PROTOCOL}"
+                self.replies.send(each.key, Refused(message=old))
+            elif known is None or known.state == "pending":
+                undecided[each.key] = _Undecided(incoming=each, message=message, known=known)
+            else:
+                self.replies.send(each.key, KeyState(state=known.state))
+        if undecided:
+            self._decide(undecided, now)
 
-    def _make_room(self, key: str, address: str, now: float) -> bool:
-        """Whether a new key may wait for acceptance; another one may have to go."""
+    def _decide(self, undecided: dict[str, _Undecided], now: float) -> None:
+        taken = _TakenIds(self.context.store.keys, [each.message.id for each in undecided.values()])
+        verdicts: dict[str, KeyVerdict] = {}
+        for key, each in undecided.items():
+            address = each.incoming.address
+            if each.known is None and not self._make_room(key, address, now, verdicts):
+                self._tell_full(key, each.message.id, now)
+                continue
+            verdict = self.enrolment.decide(each.message, address, now, partial(taken.is_free, each.message.id))
+            verdicts[key] = verdict
+            if verdict.state == "pending":
+                self.keyring.pending.ask(key, address, now)
+            elif verdict.state == "accepted":
+                taken.add(each.message.id)
+        self._write({key: undecided[key] for key in verdicts}, verdicts, now)
+
+    def _write(self, undecided: Mapping[str, _Undecided], verdicts: Mapping[str, KeyVerdict], now: float) -> None:
+        """Write down keys that are new, or about which something has been decided, and answer all."""
+        written = [
+            DecidedKey(public_key=key, id=each.message.id, role=each.message.role, state=verdicts[key].state)
+            for key, each in undecided.items()
+            # A key that is known to wait may ask as often as it likes: there is nothing to write.
+            if each.known is None or verdicts[key].state != "pending"
+        ]
+        records = self.context.store.keys.take_decided(written, now) if written else {}
+        for key, each in undecided.items():
+            if (record := records.get(key)) is not None:
+                self._tell(record, each.known, verdicts[key])
+            state = "pending" if record is None else record.state
+            self.replies.send(key, KeyState(state=state, message=verdicts[key].message))
+
+    def _make_room(self, key: str, address: str, now: float, verdicts: dict[str, KeyVerdict]) -> bool:
+        """Whether a new key may wait for acceptance; another one may have to go, out of `verdicts` if it is new."""
         victim = self.keyring.pending.make_room(address, now)
         if victim is None:
             self.replies.send(key, Refused(message="too many keys wait for acceptance; try again later"))
             return False
         if victim:
+            verdicts.pop(victim, None)
             with contextlib.suppress(KeyUnknown):
                 self.context.store.keys.delete(victim)
             log.warning("pending key made room for another", public_key=victim)
@@ -90,28 +146,22 @@ class KeyRequests:
             log.warning("too many keys wait for acceptance; a request was refused", minion=minion_id)
             self.context.bus.publish(*tags.auth(minion_id, "full", fingerprint(key)))
 
-    def _take_key(
-        self, key: str, message: KeyRequest, known: Identity | None, verdict: KeyVerdict, now: float
-    ) -> KeyStatus:
-        """Write down a key that is new, or about which something has been decided."""
-        if known is not None and verdict.state == "pending":
-            return "pending"  # nothing to write: a key may ask as often as it likes
-        record = self.context.store.keys.request(key, message.id, now, message.role)
-        if record.state != verdict.state:
-            record = self.context.store.keys.set_state(key, verdict.state, now)
+    def _tell(self, record: KeyRecord, known: Identity | None, verdict: KeyVerdict) -> None:
+        """Say what was written about a key."""
+        if record.state != "pending":
             self.context.after_commit.add(verdict.afterwards)
-        if known is None or known.state != record.state:
-            self.context.after_commit.add(partial(self.keyring.put, record))
-            if record.state == "accepted":  # a key that waits changes no answer about the fleet
-                self.builds.fleet_changed()
-            act = "denied" if record.conflict else tags.act_of(record.state)
-            self.context.bus.publish(*tags.auth(record.id, act, record.fingerprint))
-            log.info(
-                "key request",
-                minion=record.id,
-                role=record.role,
-                state=record.state,
-                fingerprint=record.fingerprint,
-                by=verdict.why,
-            )
-        return record.state
+        if known is not None and known.state == record.state:
+            return
+        self.context.after_commit.add(partial(self.keyring.put, record))
+        if record.state == "accepted":  # a key that waits changes no answer about the fleet
+            self.builds.fleet_changed()
+        act = "denied" if record.conflict else tags.act_of(record.state)
+        self.context.bus.publish(*tags.auth(record.id, act, record.fingerprint))
+        log.info(
+            "key request",
+            minion=record.id,
+            role=record.role,
+            state=record.state,
+            fingerprint=record.fingerprint,
+            by=verdict.why,
+        )

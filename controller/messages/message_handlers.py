@@ -10,7 +10,6 @@ import asyncio
 from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice, takewhile
 from typing import Any, assert_never
 
 import structlog
@@ -128,12 +127,10 @@ class MessageHandlers:
         self.context.after_commit.run()
 
     def _deliver_group(self, kind: CallResults | Greetings, waiting: deque[Delivery]) -> bool:
-        """Handle what stands at the head and is stored together; False where that is nothing of this kind."""
-        group = list(takewhile(kind.takes, islice(waiting, MOST_TOGETHER)))
-        if not group:
+        """Handle what is stored together; False where what stands at the head is nothing of this kind."""
+        if not kind.takes(waiting[0]):
             return False
-        for _ in group:
-            waiting.popleft()
+        group = _taken_together(kind, waiting)
         before = len(self.context.after_commit)
         try:
             with self.context.bus.held(), self.context.store.savepoint():
@@ -192,7 +189,7 @@ class MessageHandlers:
     def _handle(self, incoming: Incoming) -> None:
         message = incoming.message
         if isinstance(message, KeyRequest):
-            self.keys.handle(incoming, message)
+            self.keys.take_together([incoming])
             return
         if incoming.id is None:
             return
@@ -311,8 +308,15 @@ class MessageHandlers:
 
     def expire(self, since: float) -> None:
         """End sessions of which nothing was heard since a time, by the clock that nobody sets."""
-        for session in self.context.sessions.inactive(since):
-            self._gone(self.context.sessions.disconnect(session.minion), "silent")
+        silent = self.context.sessions.inactive(since)
+        if not silent:
+            return
+        try:
+            with self.context.bus.held(), self.context.store.transaction():
+                for session in silent:
+                    self._gone(self.context.sessions.disconnect(session.minion), "silent")
+        except StoreUnavailable as error:
+            log.error("end of silent sessions not stored", count=len(silent), error=str(error))
 
     def _holds(self, session: Session, held: str) -> None:
         if session.held != held:
@@ -362,3 +366,19 @@ class MessageHandlers:
 
 def _kind(delivery: Delivery) -> str:
     return type(delivery.message if isinstance(delivery, Incoming) else delivery).__name__
+
+
+def _taken_together(kind: CallResults | Greetings, waiting: deque[Delivery]) -> list[Delivery]:
+    """Take out of what waits all of a kind that nothing else of the same peer comes before."""
+    group: list[Delivery] = []
+    others: list[Delivery] = []
+    behind = set[str | None]()
+    while waiting and len(group) < MOST_TOGETHER:
+        delivery = waiting.popleft()
+        if delivery.key not in behind and kind.takes(delivery):
+            group.append(delivery)
+        else:
+            others.append(delivery)
+            behind.add(delivery.key)
+    waiting.extendleft(reversed(others))
+    return group

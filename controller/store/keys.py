@@ -25,8 +25,24 @@ _taken = exists().where(
 _rows = select(keys, _taken.label("conflict"))
 _row_of = _rows.where(keys.c.public_key == bindparam("asked"))
 _page = _rows.where(keys.c.public_key > bindparam("after")).order_by(keys.c.public_key).limit(bindparam("count"))
-_accepted_ids = select(keys.c.id).where(text("state = 'accepted' AND role = 'minion'")).order_by(keys.c.id)
+_is_accepted = text("state = 'accepted'")
 """In the words of the partial index, so that it is used."""
+_change_state = (
+    update(keys)
+    .where(keys.c.public_key == bindparam("asked"), keys.c.state != bindparam("to"))
+    .values(state=bindparam("to"), changed=bindparam("at"))
+)
+_accepted_ids = select(keys.c.id).where(text("state = 'accepted' AND role = 'minion'")).order_by(keys.c.id)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DecidedKey:
+    """A key that asks for an id, and where it is to stand."""
+
+    public_key: str
+    id: str
+    role: KeyRole
+    state: KeyStatus
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +79,32 @@ class Keys:
         query = select(keys.c.id).where(keys.c.id.in_(ids), keys.c.state != "pending")
         with self.database.read() as connection:
             return set(connection.scalars(query))
+
+    def accepted_of(self, ids: Sequence[str]) -> set[str]:
+        """Those of these ids, case-folded, for which a key is accepted."""
+        query = select(keys.c.id_folded).where(keys.c.id_folded.in_([each.casefold() for each in ids]), _is_accepted)
+        with self.database.read() as connection:
+            return set(connection.scalars(query))
+
+    def take_decided(self, decided: Sequence[DecidedKey], now: float) -> dict[str, KeyRecord]:
+        """Write keys that are new, or about which something was decided, all together; their records by public key.
+
+        A known key keeps the id that it asked for first. KeyConflict when two would be accepted for one id.
+        """
+        states = {each.public_key: each.state for each in decided}
+        with self.database.write() as connection:
+            known = set(connection.scalars(select(keys.c.public_key).where(keys.c.public_key.in_(states))))
+            rows = [_row(each, now) for each in decided if each.public_key not in known]
+            changed = [{"asked": key, "to": states[key], "at": now} for key in known]
+            try:
+                if rows:
+                    connection.execute(insert(keys), rows)
+                if changed:
+                    connection.execute(_change_state, changed)
+            except IntegrityError as error:
+                raise KeyConflict("another key is accepted for one of these ids") from error
+            found = connection.execute(_rows.where(keys.c.public_key.in_(states)))
+            return {record.public_key: record for record in map(_record, found)}
 
     def request(self, public_key: str, minion_id: str, now: float, role: KeyRole = "minion") -> KeyRecord:
         """The record of a key that asks for an id; a new one is pending, a known one keeps what it asked for first.
@@ -118,20 +160,22 @@ class Keys:
             _delete(connection, public_keys)
 
 
+def _row(key: DecidedKey, now: float) -> dict[str, object]:
+    return {
+        "public_key": key.public_key,
+        "id": key.id,
+        "id_folded": key.id.casefold(),
+        "state": key.state,
+        "fingerprint": fingerprint(key.public_key),
+        "first_seen": now,
+        "changed": now,
+        "role": key.role,
+    }
+
+
 def _insert(connection: Connection, public_key: str, minion_id: str, now: float, role: KeyRole = "minion") -> KeyRecord:
-    connection.execute(
-        insert(keys),
-        {
-            "public_key": public_key,
-            "id": minion_id,
-            "id_folded": minion_id.casefold(),
-            "state": "pending",
-            "fingerprint": fingerprint(public_key),
-            "first_seen": now,
-            "changed": now,
-            "role": role,
-        },
-    )
+    pending = DecidedKey(public_key=public_key, id=minion_id, role=role, state="pending")
+    connection.execute(insert(keys), _row(pending, now))
     record = _by_public(connection, public_key)
     assert record is not None  # noqa: S101 - written above, in this transaction
     return record

@@ -91,13 +91,14 @@ async def test_a_minion_that_makes_most_of_what_waits_is_disconnected_and_nobody
     assert [each.key for each in handled] == ["b"]
 
 
-async def test_other_work_has_its_turn_between_slices():
+async def test_other_work_has_its_turn_between_slices(monkeypatch):
     loop = asyncio.get_running_loop()
-    slices, turns = [], []
+    slices, turns, computed = [], [], [0.0]
+    monkeypatch.setattr(backpressure.time, "thread_time", lambda: computed[0])
 
     def slow(batch):
         slices.append(len(batch))
-        time.sleep(0.005 * len(batch))
+        computed[0] += 0.005 * len(batch)
 
     inlet = Backpressure(loop)
     inlet.attach(Wire(), slow)
@@ -107,6 +108,24 @@ async def test_other_work_has_its_turn_between_slices():
         await asyncio.sleep(0)
     assert max(slices) <= 8
     assert len(set(turns)) >= 6
+
+
+async def test_a_commit_that_takes_long_makes_slices_no_smaller_than_what_is_sure(monkeypatch):
+    loop, slices = asyncio.get_running_loop(), []
+    clock, computed = [time.monotonic()], [0.0]
+    monkeypatch.setattr(backpressure.time, "thread_time", lambda: computed[0])
+    monkeypatch.setattr(backpressure.time, "monotonic", lambda: clock[0])
+
+    def commits(batch):
+        slices.append(len(batch))
+        clock[0] += 0.5  # a disk that is slow
+        computed[0] += 0.001 + 0.00001 * len(batch)
+
+    inlet = Backpressure(loop)
+    inlet.attach(Wire(), commits)
+    inlet.put([alive(str(at)) for at in range(1000)])
+    await until(lambda: sum(slices) == 1000)
+    assert set(slices[4:-1]) == {backpressure.SURE}
 
 
 async def test_a_minion_whose_messages_cost_too_much_waits_and_nobody_else_does(monkeypatch):

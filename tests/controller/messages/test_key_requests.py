@@ -72,9 +72,7 @@ def test_a_request_without_room_is_told_now_and_then_with_salts_word(store):
     keys = [zmq.curve_keypair()[0].decode() for _ in range(4)]
 
     def ask(key):
-        requests.handle(
-            Incoming(key=key, id=None, message=KeyRequest(id="web1"), address="192.0.2.1"), KeyRequest(id="web1")
-        )
+        requests.take_together([Incoming(key=key, id=None, message=KeyRequest(id="web1"), address="192.0.2.1")])
         after_commit.run()
 
     with bus.subscribe("salt/auth") as told:
