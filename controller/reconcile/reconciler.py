@@ -158,6 +158,7 @@ class Reconciler:
             for minion in minions:
                 self._queue.add_at(minion, now + RETRY_SECONDS)
             return
+        self.metrics.reconciled(len(rows))
         for row in rows:
             try:
                 self._reconcile(row, now)
@@ -173,13 +174,13 @@ class Reconciler:
                 streaks.update({minion: replace(each, at=each.at + step) for minion, each in streaks.items()})
 
     def _reconcile(self, row: StatusRow, now: float) -> None:
-        self.metrics.reconciled()
-        state = self.observed(row)
+        policy = self.policy_of(row)
+        state = self._observed(row, policy)
         if (run := state.open_run) is not None:
             asked_at = self._ages.asked_at(row.minion.id, run.run_id, run.asked_at)
             state = replace(state, open_run=replace(run, asked_at=asked_at))
         self.rollouts.saw(row.minion.id, state)
-        for instruction in reconcile(state, self.policy_of(row), now, run_timeout=self.run_timeout):
+        for instruction in reconcile(state, policy, now, run_timeout=self.run_timeout):
             self._carry_out(row, instruction, now)
 
     # --- observed state ---
@@ -214,6 +215,9 @@ class Reconciler:
 
     def observed(self, row: StatusRow) -> ObservedState:
         """The facts about one minion."""
+        return self._observed(row, self.policy_of(row))
+
+    def _observed(self, row: StatusRow, policy: MinionPolicy) -> ObservedState:
         minion = row.minion.id
         streaks = Streaks(
             failures=self._failures.get(minion, NO_STREAK),
@@ -222,7 +226,7 @@ class Reconciler:
             checked=self._checks.checked.get(minion, ""),
             missed=self._checks.missed_in(minion),
         )
-        request, suspended = self._requests.get(minion), self.policy_of(row).suspend
+        request, suspended = self._requests.get(minion), policy.suspend
         lags, gated = bool(self.unfetched(row)), bool(self.rollouts.waits(row))
         session = self.sessions.session(minion)
         return observe(row, session, streaks, request, suspended=suspended, lags=lags, gated=gated)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
@@ -23,6 +23,30 @@ from controller.store.schema import runs as run_table
 _WITHOUT_GRAINS = [column for column in minions.c if column.name != "grains"]
 _APPLYING = ("apply", "remediate")
 
+
+def _places(*parts: tuple[Iterable[Column[Any]], str]) -> Iterator[tuple[int, int, int, tuple[str, ...]]]:
+    """Where each part of a status row begins and ends, where its key stands, and the names of its columns."""
+    start = 0
+    for columns, key in parts:
+        names = tuple(column.name for column in columns)
+        yield start, start + len(names), start + names.index(key), names
+        start += len(names)
+
+
+_RUN = run_table.c, "seq"
+_PLACES = tuple(
+    _places(
+        (_WITHOUT_GRAINS, "id"),
+        (desired.c, "minion"),
+        (applied.c, "minion"),
+        _RUN,
+        _RUN,
+        _RUN,
+        (holds.c, "minion"),
+    )
+)
+"""Of the parts in the order of `_status_of_all`: minion, desired, applied, last run, drift check, open run, hold."""
+_AFTER_PARTS = _PLACES[-1][1]
 
 _HAS_KEY = minions.c.id.in_(
     select(keys.c.id).where(text("state = 'accepted' AND role = 'minion'"))
@@ -139,7 +163,7 @@ class Minions:
         """What status and reconcile need of these minions (None: of all), by id: one query, no document, no grains."""
         query, given = (_status_of_all(), {}) if minion_ids is None else (_status_of_some(), {"ids": list(minion_ids)})
         with self.database.read() as connection:
-            return [_status(row._mapping) for row in connection.execute(query, given)]
+            return [_status(row) for row in connection.execute(query, given).all()]
 
 
 @cache
@@ -164,6 +188,7 @@ def _status_of_all() -> Select[Any]:
         "m": _WITHOUT_GRAINS, "d": desired.c, "a": applied.c, "l": last.c, "f": drift.c, "o": open_.c, "h": holds.c
     }  # fmt: skip
     columns = [column.label(f"{part}_{column.name}") for part, found in parts.items() for column in found]
+    assert len(columns) == _AFTER_PARTS  # noqa: S101  (rows are taken apart by where columns stand)
     return (
         select(
             *columns,
@@ -184,23 +209,24 @@ def _status_of_all() -> Select[Any]:
     )
 
 
-def _status(row: Mapping[Any, Any]) -> StatusRow:
-    parts: dict[str, dict[str, Any]] = {part: {} for part in "mdalfoh"}
-    for label, value in row.items():
-        if label[1] == "_":
-            parts[label[0]][label[2:]] = value
-    minion, wanted, done, last, drift, open_run, held = (parts[part] for part in "mdalfoh")
-    hold = None if held["minion"] is None else hold_record(held)
+def _status(row: Sequence[Any]) -> StatusRow:
+    # By place, not by name: there are some ninety columns, and most of the time went into their names.
+    minion, wanted, done, last, drift, open_run, held = (
+        None if row[first] is None else dict(zip(names, row[start:end], strict=True))
+        for start, end, first, names in _PLACES
+    )
+    attempted, shown, committed = row[_AFTER_PARTS:]
+    hold = None if held is None else hold_record(held)
     return StatusRow(
-        minion=_record(minion),
-        desired=None if wanted["minion"] is None else _with_hold(desired_record(wanted), hold),
-        applied=None if done["minion"] is None else applied_record(done),
-        attempted_label=row["attempted"] or "",
-        applied_label=row["shown"] or "",
-        applied_committed_at=row["committed"],
-        last_run=None if last["seq"] is None else runs.record(last),
-        last_drift=None if drift["seq"] is None else runs.record(drift),
-        open_run=None if open_run["seq"] is None else runs.record(open_run),
+        minion=_record(minion or {}),
+        desired=None if wanted is None else _with_hold(desired_record(wanted), hold),
+        applied=None if done is None else applied_record(done),
+        attempted_label=attempted or "",
+        applied_label=shown or "",
+        applied_committed_at=committed,
+        last_run=None if last is None else runs.record(last),
+        last_drift=None if drift is None else runs.record(drift),
+        open_run=None if open_run is None else runs.record(open_run),
         hold=hold,
     )
 

@@ -24,6 +24,11 @@ NO_SCHEDULE = frozenset(("watch", "ignore", "prune"))
 """What else a document says about drift."""
 
 
+def _chance() -> float:
+    """From 0 up to 1."""
+    return secrets.randbelow(1 << 20) / (1 << 20)
+
+
 class DriftTimer:
     """The drift schedule of the desired document. Times are seconds since the epoch."""
 
@@ -77,10 +82,13 @@ class DriftTimer:
         self.due_at = float("inf")
         if self._schedule is None:
             return
-        previous = now
-        with contextlib.suppress(FileNotFoundError):
+        try:
             previous = min(self._stamp.stat().st_mtime, now)
-        chance = secrets.randbelow(1 << 20) / (1 << 20)
+        except FileNotFoundError:
+            # Minions that get their first documents together would else be checked together for ever.
+            each = self._schedule.seconds if isinstance(self._schedule, Every) else 0.0
+            previous = now - each * _chance()
+        chance = _chance()
         due = next_time(self._schedule, previous=previous, now=now, chance=chance)
         if due is not None:
             self.due_at = due

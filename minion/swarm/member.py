@@ -245,11 +245,12 @@ class SwarmMember:
         given = (self._documents.get(self._held) or {}).get("drift", {})
         if dict(given) != self._drift:
             self._drift = dict(given)
-            self._plan_drift(now)
+            self._plan_drift(now, part=self._chance())
 
-    def _plan_drift(self, now: float) -> None:
+    def _plan_drift(self, now: float, part: float = 1.0) -> None:
+        """The first check comes after a `part` of the interval, as on a minion (`minion.agent.drift`)."""
         interval, splay = self._drift.get("interval", 0), self._drift.get("splay", 0)
-        self._drift_at = now + interval + splay * self._chance() if interval else float("inf")
+        self._drift_at = now + interval * part + splay * self._chance() if interval else float("inf")
 
     def _check_drift(self, now: float) -> None:
         """Say that nothing has drifted, as a minion says it by itself."""

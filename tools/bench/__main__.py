@@ -19,7 +19,19 @@ from tools.bench.figures import Figure
 
 def main() -> int:
     """Run what was asked for; the exit code."""
-    known = ["events", "gitfs", "history", "language", "orchestration", "path", "preview", "relay", "states", "wire"]
+    known = [
+        "events",
+        "fleet",
+        "gitfs",
+        "history",
+        "language",
+        "orchestration",
+        "path",
+        "preview",
+        "relay",
+        "states",
+        "wire",
+    ]
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--only", choices=known, help="run this one alone")
     chosen = parser.parse_args().only

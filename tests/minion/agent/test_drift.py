@@ -35,6 +35,18 @@ def test_a_check_is_due_an_interval_after_the_last(timer, tmp_path):
     assert NOW + 60 < timer.due_at <= NOW + 120
 
 
+def test_minions_that_begin_together_are_not_checked_together(tmp_path):
+    due = []
+    for number in range(200):
+        (tmp_path / str(number)).mkdir()
+        timer = DriftTimer(tmp_path / str(number), f"web{number}")
+        timer.follow({"interval": 1800, "splay": 0}, NOW)
+        due.append(timer.due_at - NOW)
+    assert all(0 <= each <= 1800 for each in due)
+    in_a_minute = max(sum(start <= each < start + 60 for each in due) for start in range(0, 1800, 60))
+    assert in_a_minute < 40, "of 200; all came within the splay, which is none here"
+
+
 def test_run_ids_differ(timer, tmp_path):
     assert timer.run_now(DesiredState(tmp_path), NOW).run_id != timer.run_now(DesiredState(tmp_path), NOW).run_id
 
