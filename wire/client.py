@@ -10,6 +10,7 @@ ones are made after a while that grows.
 
 from __future__ import annotations
 
+import errno
 import os
 import struct
 import time
@@ -238,20 +239,36 @@ class Connection:
             self._retry()  # nothing came of it, not even an error: a name that does not resolve, say
             return
         self._begin_sealed()
-        dealer = self._secured(zmq.DEALER, MAX_TO_MINION)
-        # A leading zero byte is libzmq's own.
-        dealer.set(zmq.ROUTING_ID, b"\x01" + os.urandom(16))
-        dealer.set(zmq.IMMEDIATE, 1)  # nothing is queued for a connection that is not there
-        dealer.set(zmq.RECONNECT_IVL, -1)
-        name = f"inproc://monitor-{os.urandom(8).hex()}"
-        dealer.monitor(name, _WATCHED)
-        monitor = self._context.socket(zmq.PAIR)
-        monitor.set(zmq.RCVHWM, 0)  # a full queue would hold up libzmq's own thread
-        monitor.connect(name)
+        try:
+            dealer, monitor = self._sockets()
+        except zmq.ZMQError as error:
+            if error.errno not in (errno.EMFILE, errno.ENFILE):
+                raise
+            self._retry()  # libzmq closes what was closed in its own time, and some descriptors come back then
+            return
         self._dealer, self._monitor = dealer, monitor
         self._unheard |= {dealer, monitor}
         self._due = now + self._timing.handshake
         self._connect(dealer, self._address.request_port)
+
+    def _sockets(self) -> tuple[zmq.Socket[bytes], zmq.Socket[bytes]]:
+        """A socket to dial with, and what tells of its connection. ZMQError when no descriptors are left."""
+        dealer = self._secured(zmq.DEALER, MAX_TO_MINION)
+        try:
+            # A leading zero byte is libzmq's own.
+            dealer.set(zmq.ROUTING_ID, b"\x01" + os.urandom(16))
+            dealer.set(zmq.IMMEDIATE, 1)  # nothing is queued for a connection that is not there
+            dealer.set(zmq.RECONNECT_IVL, -1)
+            name = f"inproc://monitor-{os.urandom(8).hex()}"
+            dealer.monitor(name, _WATCHED)
+            monitor = self._context.socket(zmq.PAIR)
+        except zmq.ZMQError:
+            dealer.disable_monitor()
+            dealer.close(linger=0)
+            raise
+        monitor.set(zmq.RCVHWM, 0)  # a full queue would hold up libzmq's own thread
+        monitor.connect(name)
+        return dealer, monitor
 
     def _begin_sealed(self) -> None:
         """Prepare a session with the controller, where a relay is between."""

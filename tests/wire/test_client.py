@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 import time
 from typing import Any
 
@@ -143,6 +145,33 @@ def test_what_is_malformed_is_dropped_and_counted() -> None:
     connection.close()
     router.close()
     context.term()
+
+
+WITHOUT_DESCRIPTORS = """
+import os, resource, sys, zmq
+from wire.address import Address
+from wire.client import Connection, DialFailed, Timing
+from wire.keys import KeyPair
+
+public, secret = (key.decode() for key in zmq.curve_keypair())
+address = Address(host="127.0.0.1", request_port=1, publish_port=1, controller_key=public)
+context = zmq.Context()
+context.socket(zmq.PAIR).close()  # its threads have their descriptors from now on
+connection = Connection(address, KeyPair(public=public, secret=secret), timing=Timing(), context=context)
+_, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+resource.setrlimit(resource.RLIMIT_NOFILE, (max(map(int, os.listdir("/proc/self/fd"))) + int(sys.argv[1]), hard))
+connection.dial_if_due()
+print(connection.collect(), connection.polled())
+resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+print(connection.receive(5)[0])
+"""
+
+
+@pytest.mark.parametrize("left", [0, 1])
+def test_without_descriptors_a_minion_dials_later(left: int) -> None:
+    command = [sys.executable, "-c", WITHOUT_DESCRIPTORS, str(left)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    assert done.stdout.splitlines() == ["[DialFailed()] []", "[DialFailed()]"], done.stderr
 
 
 def test_an_address_that_is_none_is_said() -> None:
