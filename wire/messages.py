@@ -417,7 +417,7 @@ class NextControllerKey(_Message, tag="next-controller-key", frozen=True, kw_onl
 class HelloAck(_Message, tag="welcome", frozen=True, kw_only=True):
     """Answer to `Hello`."""
 
-    epoch: str
+    epoch: Name
     """Changes with every start of the controller."""
     alive_interval: float
     """Seconds."""
@@ -439,9 +439,9 @@ class DesiredUpdate(_Message, tag="desire", frozen=True, kw_only=True):
     An empty `base` means that `patch` carries the whole document.
     """
 
-    generation: int
-    base: str
-    digest: str
+    generation: Whole
+    base: Name
+    digest: Name
     patch: Any
 
 
@@ -450,10 +450,10 @@ class Run(_Message, tag="run", frozen=True, kw_only=True):
     is answered with its kept result, one in progress is let be, one that was cut off is taken up again.
     """
 
-    run_id: str
+    run_id: Name
     kind: RunKind
-    generation: int
-    digest: str
+    generation: Whole
+    digest: Name
     keys: tuple[str, ...] | None = None
     """Chunk keys to run, in any order; None: all."""
     test: bool = False
@@ -462,9 +462,9 @@ class Run(_Message, tag="run", frozen=True, kw_only=True):
 class Preview(_Message, tag="preview", frozen=True, kw_only=True):
     """Like `DesiredUpdate` and `Run` with test=True in one, for a document that is never stored."""
 
-    run_id: str
-    base: str
-    digest: str
+    run_id: Name
+    base: Name
+    digest: Name
     patch: Any
     keys: tuple[str, ...] | None = None
     check: bool = False
@@ -474,13 +474,13 @@ class Preview(_Message, tag="preview", frozen=True, kw_only=True):
 class Call(_Message, tag="call", frozen=True, kw_only=True):
     """Run an execution function. Answer: a `RunResult` of kind `call`."""
 
-    run_id: str
+    run_id: Name
     fun: str
     args: tuple[Any, ...] = ()
     kwargs: dict[str, Any] = {}
     timeout: float = 0.0
     """Seconds that the function may take on the minion; 0: as long as it takes. Who waits for it has no part in it."""
-    digest: str = ""
+    digest: Name = ""
     """Of a document that was compiled for this call alone; empty: the function has what the minion holds. Such a call
     is resumed where it was cut off, as a `Run` is."""
     document: bytes = b""
@@ -491,9 +491,9 @@ class Call(_Message, tag="call", frozen=True, kw_only=True):
     """The profile of their options, in the minion's configuration."""
     return_kwargs: dict[str, Any] = {}
     """Options above these."""
-    job: str = ""
+    job: Name = ""
     """The id of the job, which its runs on other minions have in common; empty: the run's own."""
-    schedule: str = ""
+    schedule: Name = ""
     """The job of the minion's schedule that it is."""
     metadata: dict[str, Any] = {}
     """Of that job."""
@@ -504,7 +504,7 @@ class CheckCalls(_Message, tag="check-calls", frozen=True, kw_only=True):
     for one that is over, or that never came: its `RunResult`.
     """
 
-    run_ids: tuple[str, ...]
+    run_ids: tuple[Name, ...]
     """At most `MOST_CHECKED`."""
 
 
@@ -530,13 +530,13 @@ class FactRequest(_Message, tag="ask-facts", frozen=True, kw_only=True):
 class ResultAck(_Message, tag="result-ack", frozen=True, kw_only=True):
     """The result is in the controller's store."""
 
-    run_id: str
+    run_id: Name
 
 
 class RunEventsAck(_Message, tag="run-events-ack", frozen=True, kw_only=True):
     """Answer to `RunEvents`: these are in the controller's store, or were refused and never will be."""
 
-    run_id: str
+    run_id: Name
     taken: int
     """How many events of the run: the next to send has this number, also where events before it are missing."""
 
@@ -544,7 +544,7 @@ class RunEventsAck(_Message, tag="run-events-ack", frozen=True, kw_only=True):
 class MinionEventsAck(_Message, tag="minion-events-ack", frozen=True, kw_only=True):
     """Answer to `MinionEvents`: these are in the controller's store, or were refused and never will be."""
 
-    stream: str
+    stream: Name
     taken: int
     """How many events of the stream: the next to send has this number."""
 
@@ -552,7 +552,7 @@ class MinionEventsAck(_Message, tag="minion-events-ack", frozen=True, kw_only=Tr
 class ResultRefused(_Message, tag="result-refused", frozen=True, kw_only=True):
     """The result is not in the controller's store and never will be: the minion need not send it again."""
 
-    run_id: str
+    run_id: Name
     reason: str
 
 
@@ -623,7 +623,7 @@ class Published(_Message, tag="published", frozen=True, kw_only=True):
 class Heartbeat(_Message, tag="beat", frozen=True, kw_only=True):
     """The controller is there. A new epoch asks every minion for a new `Hello`. Nothing secret goes here."""
 
-    epoch: str
+    epoch: Name
     serial: int
     """Rises with every heartbeat of an epoch; the minion drops one that does not."""
     time: float

@@ -68,7 +68,16 @@ class Machine:
         settings = [f"{name}={value}" for name, value in variables.items()]
         words = self.command(["env", *settings, "sh", "-c", f"cd /tmp/wheels && {line}"])
         done = subprocess.run(words, capture_output=True, text=True, check=False)
-        assert not check or done.returncode == 0, f"{line}\n{done.stdout}{done.stderr}"
+        said = done.stdout + done.stderr
+        if done.returncode and "shared libraries" in said:
+            said += self.rights()
+        assert not check or done.returncode == 0, f"{line}\n{said}"
+        return said
+
+    def rights(self) -> str:
+        """Who may read the system's libraries in this root."""
+        look = "ls -ldn / /usr /usr/lib /lib/*-linux-gnu /lib/*-linux-gnu/lib[cm].so.6 /etc/ld.so.cache; id"
+        done = subprocess.run(self.command(["sh", "-c", look]), capture_output=True, text=True, check=False)
         return done.stdout + done.stderr
 
     def write(self, path: str, text: str) -> None:

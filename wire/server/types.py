@@ -111,8 +111,9 @@ class Limits:
     backlog: int = 4096
     queue_in: int = 64
     """Messages of a peer that wait to be read; then TCP holds it back."""
-    queue_out: int = 128
-    """Messages that wait for a peer to read them; then it is disconnected."""
+    queue_out: int = 1024
+    """Messages that wait for a peer to read them; then it is disconnected. So many may be sent in one turn of the loop,
+    before libzmq has written any; what waits for long is bounded by `unread_bytes`."""
     batch: int = 256
     """Frames of one delivery."""
     batch_bytes: int = 32 * 1024 * 1024

@@ -253,8 +253,8 @@ async def test_one_minion_that_breaks_keeps_no_other_waiting(rig, monkeypatch):
     connect(rig)
     compiled(rig, 1, "a")
     rig.store.minions.seen("broken", NOW, grains={})
-    observed = rig.reconciler.observed
-    monkeypatch.setattr(Reconciler, "observed", lambda self, row: 1 / 0 if row.minion.id == "broken" else observed(row))
+    policy_of = rig.reconciler.policy_of
+    monkeypatch.setattr(Reconciler, "policy_of", lambda _, row: 1 / 0 if row.minion.id == "broken" else policy_of(row))
     rig.reconciler.step(["broken", "web1"])
     assert len(rig.sent) == 2
     rig.clock.now += RETRY_SECONDS

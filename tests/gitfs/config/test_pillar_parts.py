@@ -123,14 +123,15 @@ def test_includes_see_the_other_remotes_unless_told_otherwise(remotes, tmp_path)
     assert "'common' is not there" in str(result.errors[0])
 
 
-def test_whom_a_push_concerns_is_not_told_by_files_that_mean_another_thing_in_each_part(remotes, tmp_path):
+def test_what_was_read_is_told_apart_by_the_part_that_it_is_of(remotes, tmp_path):
     from highstate.compile import compile_minion
 
     apart = bench(remotes, tmp_path / "two", ["main {a}", "main {b}"])
     alone = bench(remotes, tmp_path / "one", ["main {a}"])
     states = MemoryFiles({"base": {"top.sls": b"{}"}})
     done = [compile_minion(states, each.pillar_files, each.minion, each.settings) for each in (apart, alone)]
-    assert [each.files is None for each in done] == [True, False]
+    read = [{tree for part in each.files for tree, *_ in part if tree != "files"} for each in done]
+    assert read == [{"pillar/0", "pillar/1"}, {"pillar"}]
 
 
 def test_another_order_of_remotes_is_another_tree(remotes, tmp_path):

@@ -42,6 +42,7 @@ def test_no_place_of_a_message_becomes_a_path(agents, controller, tmp_path):
         controller.send(Call(run_id=f"after-{number}", fun="test.ping"))
         assert controller.next(RunResult, run_id=f"after-{number}").value is True, kind.__name__
     assert agent.process.poll() is None
+    assert "refused_by_controller" not in agent.logged()  # nothing that it was sent makes its own messages unreadable
     outside = [path for path in marked(tmp_path) if "/var/cache/saltern/minion/" not in str(path)]
     assert outside == []
     assert not [path for path in marked(tmp_path) if path.parent.name not in ("runs", "kept")]
