@@ -60,6 +60,7 @@ def _example(kind: type[msgspec.Struct]) -> msgspec.Struct:
         "dict[str, int]": {"a": 1},
         "dict[str, dict[str, Any]]": {"chunk": {"result": True}},
         "tuple[str, ...]": ("a", "b"),
+        "tuple[Name, ...]": ("a", "b"),
         "tuple[Any, ...]": (1, "b"),
         "tuple[str, ...] | None": ("a",),
         "tuple[FactQuery, ...]": (FactQuery(fun="cmd.which", asked='[["sh"], {}]'),),
