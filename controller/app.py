@@ -192,6 +192,7 @@ def _start_tasks(parts: Parts) -> list[asyncio.Task[None]]:
         asyncio.create_task(parts.reconciler.run(), name="reconcile"),
         asyncio.create_task(parts.rollouts.run(), name="rollouts"),
         asyncio.create_task(parts.builds.run(), name="build"),
+        asyncio.create_task(parts.compile_audit.run(), name="compile audit"),
         asyncio.create_task(parts.sources.follow(parts.resources.changes), name="git"),
         asyncio.create_task(_send_heartbeats(parts, settings.alive_interval), name="heartbeat"),
         asyncio.create_task(parts.handlers.expire_sessions(settings.minion_timeout), name="sessions"),

@@ -64,6 +64,8 @@ class _Minion:
     compiled: Inputs | None = None
     failed: bool = False
     external: bool = False
+    carried: bool = False
+    """Whether the live revision left its document as it was."""
     compiled_at: float = 0.0
     answered_at: float | None = None
     asked_for: Inputs | None = None
@@ -151,6 +153,30 @@ class BuildReconciler:
     async def compiled(self) -> None:
         """Wait until minions are compiled against the live trees; those that are asked are not waited for."""
         await self._compiled.wait()
+
+    # --- for the audit ---
+
+    def carried_over(self) -> list[str]:
+        """The minions whose documents the live revision left as they were."""
+        return [minion for minion, known in self._minions.items() if known.carried]
+
+    def settled_inputs(self, minion: str) -> Inputs | None:
+        """What a minion's document stands for; None while it, or an answer about the fleet, is about to change."""
+        known = self._minions.get(minion)
+        if known is None or self._fleet_changed or self._compiling is not None or self._reviewed != self.live.digest:
+            return None
+        return known.compiled if known.compiled == known.inputs(self._reviewed) else None
+
+    def compile_again(self, minions: Iterable[str]) -> None:
+        """Compile these, whatever is known of their documents."""
+        for minion in (minions := list(minions)):
+            self._of(minion).compiled = None
+        self._wake(minions)
+
+    def compile_all(self) -> None:
+        """Compile all minions: what is known of their reads is wrong."""
+        self.builder.dependency_index.forget()
+        self.compile_again(self._minions)
 
     # --- the queue ---
 
@@ -314,7 +340,7 @@ class BuildReconciler:
         self.builder.carry_over(list(minions), trees.revision)
         for minion in minions:
             known = self._of(minion)
-            known.compiled = known.inputs(trees.revision.digest)
+            known.compiled, known.carried = known.inputs(trees.revision.digest), True
 
     def _store_errors(self, minion: str, trees: Trees) -> None:
         known = self._of(minion)
@@ -368,7 +394,7 @@ class BuildReconciler:
     def _stored(self, answer: CompiledMinion, inputs: Inputs) -> None:
         known = self._of(answer.minion_id)
         known.compiled, known.compiled_at = inputs, self.clock()
-        known.failed, known.external = not answer.ok, not answer.reads
+        known.failed, known.external, known.carried = not answer.ok, not answer.reads, False
         known.asked_for = known.unfinished = known.rest = None
         known.rounds = 0
         if known.inputs(inputs.revision) == inputs:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from controller.adapters.sdb import Profiles
+from controller.compilation.audit.compile_audit import CompileAudit
 from controller.compilation.build_reconciler import BuildReconciler
 from controller.compilation.builder import Builder
 from controller.compilation.called.states_compiler import StatesCompiler
@@ -49,6 +50,7 @@ class CompilationParts:
     states: StatesCompiler
     """Compiles what calls ask for."""
     builds: BuildReconciler
+    audit: CompileAudit
     sources: SourceReconciler
 
 
@@ -107,7 +109,19 @@ def compose_compilation(shared: Shared, server: Server, reconciler: Reconciler, 
         profiles=profiles,
         states=_states(shared, pool, requests, builds),
         builds=builds,
+        audit=_audit(shared, builds, requests, pool),
         sources=sources,
+    )
+
+
+def _audit(shared: Shared, builds: BuildReconciler, requests: CompileRequests, pool: CompilePool) -> CompileAudit:
+    return CompileAudit(
+        builds=builds,
+        requests=requests,
+        compiler=pool,
+        store=shared.resources.store,
+        metrics=shared.metrics,
+        interval=shared.resources.settings.compile_audit_interval,
     )
 
 

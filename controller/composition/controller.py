@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from controller.access.access import Access
 from controller.api.service import ControllerService, MinionActions
+from controller.compilation.audit.compile_audit import CompileAudit
 from controller.compilation.build_reconciler import BuildReconciler
 from controller.compilation.compile_pool import CompilePool
 from controller.compilation.source_reconciler import SourceReconciler
@@ -46,6 +47,7 @@ class Parts:
     server: Server
     pools: tuple[CompilePool, ...]
     builds: BuildReconciler
+    compile_audit: CompileAudit
     sources: SourceReconciler
     reconciler: Reconciler
     rollouts: RolloutReconciler
@@ -96,6 +98,7 @@ def compose(resources: Resources) -> Parts:
         server=wire.server,
         pools=(compilation.pool, compilation.preview_pool),
         builds=compilation.builds,
+        compile_audit=compilation.audit,
         sources=compilation.sources,
         reconciler=reconciler,
         rollouts=fleet.rollouts,

@@ -193,6 +193,8 @@ class ControllerSettings:
     """Until external pillars and secrets are looked at again without a push; 0: never."""
     compile_check_rate: Fraction = 0.001
     """Part of the compiles that is done once more without the memo, and compared."""
+    compile_audit_interval: SecondsOrNever = 60.0
+    """Between two checks of a minion that pushes left out, on the average; 0: none."""
     compile_confinement: Flag = True
     """Sandbox the processes that render templates, where the kernel can (Landlock)."""
     compile_grants: Grants = ()

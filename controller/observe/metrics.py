@@ -69,6 +69,7 @@ class Metrics:
         )
         self._asked = self._counter("fact_answers", "Fact queries of templates to minions", "result")
         self._checks = self._counter("compile_checks", "Memoised compiles compared with fresh ones", "result")
+        self._audits = self._counter("compile_audits", "Compiles of minions that a push left out, compared", "result")
         self._fetch = self._histogram("git_fetch_seconds", "Time of a fetch", _FETCH, "remote")
         self._fetch_errors = self._counter("git_fetch_errors", "Fetches that failed", "remote")
         self._failing = self._gauge_by_remote("git_fetch_failing", "1 while the newest fetch has failed")
@@ -100,9 +101,7 @@ class Metrics:
             "Whether the newest revision is not live because its saltern.yaml cannot be read",
             registry=self.registry,
         )
-        self._missed = self._counter(
-            "missed_by_plan", "States with changes left after a push, which the plan of the push did not have"
-        )
+        self._missed = self._counter("missed_by_plan", "States left after a push which its plan did not have")
         self._run_seconds = self._histogram("run_seconds", "Time of a run on its minion", _APPLY, "kind")
         self._apply = self._histogram("push_apply_seconds", "From a push being seen to applied on a minion", _APPLY)
         self._hooks = self._counter("hooks", "Calls of the HTTP hook", "result")
@@ -153,6 +152,11 @@ class Metrics:
         """A compile was done without the memo too, and compared."""
         for result in ("equal", "different"):  # made at once, so that a rate starts from zero
             self._checks.labels(result).inc((result == "equal") == equal)
+
+    def compile_audited(self, result: str) -> None:
+        """A minion that a push left out was compiled: `equal`, `different` or `error`."""
+        for each in ("equal", "different", "error"):  # made at once, so that a rate starts from zero
+            self._audits.labels(each).inc(each == result)
 
     def asked(self, result: str) -> None:
         """A fact query ended: `answered` or `failed`."""

@@ -36,6 +36,7 @@ def series() -> dict[str, tuple[str, frozenset[str]]]:
     metrics.carried_over(1)
     metrics.asked("answered")
     metrics.memo_checked(equal=True)
+    metrics.compile_audited("equal")
     metrics.fetched("states", 0.1, ok=False)
     metrics.kept_back("states", 1)
     metrics.fetch_failing("states", failing=True)
@@ -90,6 +91,7 @@ def test_the_fixture_calls_all_there_is():
         "carried_over",
         "asked",
         "memo_checked",
+        "compile_audited",
         "fetched",
         "kept_back",
         "fetch_failing",

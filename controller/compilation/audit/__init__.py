@@ -1,0 +1,1 @@
+"""Compiles of a sample, to find what pushes left out wrongly."""
