@@ -191,6 +191,7 @@ def _start_tasks(parts: Parts) -> list[asyncio.Task[None]]:
         *([asyncio.create_task(presence.run(), name="presence")] if settings.presence_events else []),
         asyncio.create_task(parts.reconciler.run(), name="reconcile"),
         asyncio.create_task(parts.rollouts.run(), name="rollouts"),
+        asyncio.create_task(parts.minion_rollbacks.restore(), name="held revisions"),
         asyncio.create_task(parts.builds.run(), name="build"),
         asyncio.create_task(parts.compile_audit.run(), name="compile audit"),
         asyncio.create_task(parts.sources.follow(parts.resources.changes), name="git"),

@@ -66,6 +66,7 @@ def admin_app(service: ControllerApi, access: Access, limits: ApiLimits, on_refu
             reject,
             delete,
             diff,
+            fleet_diff,
             history,
             compile_detail,
             run_detail,
@@ -184,6 +185,14 @@ async def delete(request: AdminRequest) -> Response[bytes]:
 async def diff(request: AdminRequest) -> Response[bytes]:
     """`saltern diff`."""
     return encoding.answer(await service_of(request).diff(query_of(request, DiffQuery).minion))
+
+
+@get("/diff/fleet")
+async def fleet_diff(request: AdminRequest) -> Stream:
+    """`saltern diff` of many minions."""
+    query = query_of(request, StatusQuery)
+    target = None if query.expression is None else TargetExpression(kind=query.kind, expression=query.expression)
+    return await encoding.stream(request, service_of(request).fleet_diff(target))
 
 
 @get("/history")

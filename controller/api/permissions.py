@@ -37,6 +37,7 @@ NEEDS: Mapping[str, str] = {
             "GET /keys/refused",
             "GET /keys/controller",
             "GET /diff",
+            "GET /diff/fleet",
             "GET /history",
             "GET /compile",
             "GET /run",

@@ -46,14 +46,14 @@ async def quarantine(request: AdminRequest) -> Response[bytes]:
 async def rollback(request: AdminRequest) -> Response[bytes]:
     """`saltern rollback`."""
     asked = await body_of(request, RollbackQuestion)
-    return encoding.answer(await service_of(request).roll_back(asked.to, asked.why, user=user_of(request)))
+    return encoding.answer(await service_of(request).roll_back(asked, user=user_of(request)))
 
 
 @post("/quarantine/release", status_code=200)
 async def release(request: AdminRequest) -> Response[bytes]:
     """`saltern rollback --undo`."""
     asked = await body_of(request, QuarantineQuestion)
-    return encoding.answer(tuple(await service_of(request).release_quarantined(asked.name, user=user_of(request))))
+    return encoding.answer(tuple(await service_of(request).release_quarantined(asked, user=user_of(request))))
 
 
 ROUTES: Final = (rollouts, rollout, change, quarantine, rollback, release)

@@ -29,20 +29,23 @@ from controller.observe.event_log import EventLog
 from controller.observe.metrics import Metrics
 from controller.observe.run_text import count_states, run_summary
 from controller.orchestration import views as orchestration_views
+from controller.preview.pending import PendingChanges
 from controller.preview.preview import Previews
 from controller.preview.report_archive import ReportArchive
 from controller.pull_requests.reconciler import PullRequests
 from controller.reactions import traces
 from controller.reactions.traces import view_of
 from controller.reconcile.decision import AfterRun, Declined, Request
+from controller.reconcile.fleet_drift import FleetDrift
 from controller.reconcile.live import LiveRevision
 from controller.reconcile.reconciler import Reconciler
 from controller.reconcile.status import Status
 from controller.returners.returners import Returners
+from controller.rollouts.minion_rollbacks import MinionRollbacks
 from controller.rollouts.quarantine import CannotRollBack, Quarantine
 from controller.rollouts.rollout import Rollout
 from controller.rollouts.rollouts import NotPossible, RolloutReconciler
-from controller.rollouts.views import quarantine_view, rollout_view
+from controller.rollouts.views import minion_rollback_view, quarantine_view, rollout_view
 from controller.runners.runner_jobs import RunnerJobs
 from controller.runners.waiting import call_and_wait
 from controller.schedules.controller_schedule import ControllerSchedule
@@ -50,7 +53,13 @@ from controller.schema.blame import BlameView
 from controller.schema.errors import ServiceError
 from controller.schema.events import DROPPED, EventView, WhyView
 from controller.schema.fleet.policies import PolicyView
-from controller.schema.fleet.rollouts import QuarantineView, RolloutAction, RolloutView
+from controller.schema.fleet.rollouts import (
+    QuarantineQuestion,
+    QuarantineView,
+    RollbackQuestion,
+    RolloutAction,
+    RolloutView,
+)
 from controller.schema.jobs import JobDetail, JobKill, JobsQuery, JobView
 from controller.schema.keys import (
     ControllerKey,
@@ -150,6 +159,7 @@ class FleetChanges:
 
     rollouts: RolloutReconciler
     quarantine: Quarantine
+    minion_rollbacks: MinionRollbacks
 
 
 @dataclass(slots=True, kw_only=True)
@@ -225,6 +235,10 @@ class ControllerService:
         ids = [minion] if minion is not None else [record.id for record in self.store.minions.all()]
         found = await self.state.diff(ids)
         return found if minion is not None else [each for each in found if _to_tell(each)]
+
+    def fleet_diff(self, target: TargetExpression | None) -> AsyncIterator[PreviewItem]:
+        """See `ControllerApi`."""
+        return PendingChanges(previews=self.minions.previews, drifted=FleetDrift(self.state).of).report(target)
 
     def history(self, minion: str | None, limit: int) -> Sequence[HistoryEntry]:
         """See `ControllerApi`."""
@@ -369,21 +383,32 @@ class ControllerService:
 
     def quarantined(self) -> Sequence[QuarantineView]:
         """See `ControllerApi`."""
-        return [quarantine_view(each) for each in self.fleet.quarantine.records]
+        some = [minion_rollback_view(each) for each in self.fleet.minion_rollbacks.all()]
+        return [*(quarantine_view(each) for each in self.fleet.quarantine.records), *some]
 
-    async def roll_back(self, to: str, why: str, *, user: str = "") -> QuarantineView:
+    async def roll_back(self, question: RollbackQuestion, *, user: str = "") -> QuarantineView:
         """See `ControllerApi`."""
+        to, why, target = question.to, question.why, question.target
         try:
-            return quarantine_view(await self.fleet.quarantine.roll_back(to, user=user, why=why))
+            if target is None:
+                return quarantine_view(await self.fleet.quarantine.roll_back(to, user=user, why=why))
+            minions, compile_at = self.minions.targets.select(target), self.minions.previews.documents_at
+            held = self.fleet.minion_rollbacks.roll_back(minions, to, compile_at=compile_at, user=user, why=why)
+            return minion_rollback_view(await held)
         except CannotRollBack as error:
             raise ServiceError("conflict", str(error), hint="`saltern history` shows what was applied") from None
 
-    async def release_quarantined(self, name: str, *, user: str = "") -> Sequence[QuarantineView]:
+    async def release_quarantined(self, question: QuarantineQuestion, *, user: str = "") -> Sequence[QuarantineView]:
         """See `ControllerApi`."""
+        name, target = question.name, question.target
+        minions = None if target is None else frozenset(self.minions.targets.select(target))
+        some = [minion_rollback_view(each) for each in self.fleet.minion_rollbacks.release(name, minions, user=user)]
+        if minions is not None:
+            return some
         for each in self.fleet.quarantine.records:
             if each.label.startswith(name):
                 self.fleet.rollouts.forget_rollback(each.digest)
-        return [quarantine_view(each) for each in await self.fleet.quarantine.release(name, user=user)]
+        return [*(quarantine_view(each) for each in await self.fleet.quarantine.release(name, user=user)), *some]
 
     async def policy(self, minion: str) -> PolicyView:
         """See `ControllerApi`."""

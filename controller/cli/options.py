@@ -49,7 +49,15 @@ _TARGETING = (
 
 def targeting(function: _Function) -> _Function:
     """Salt's targeting flags, as one argument `kind` (None when none is given); two of them are a usage error."""
+    return _targeting(function, frozenset())
 
+
+def targeting_without_list(function: _Function) -> _Function:
+    """The same where `--list` means something else: a list of minions is `-L` alone."""
+    return _targeting(function, frozenset(("--list",)))
+
+
+def _targeting(function: _Function, without: frozenset[str]) -> _Function:
     @wraps(function)
     def with_kind(**values: Any) -> Any:
         given = [(kind, short) for short, _, kind, _ in _TARGETING if values.pop(f"kind_{kind}")]
@@ -63,5 +71,6 @@ def targeting(function: _Function) -> _Function:
 
     decorated: Any = with_kind
     for short, long, kind, text in reversed(_TARGETING):
-        decorated = click.option(short, long, f"kind_{kind}", is_flag=True, help=text)(decorated)
+        names = [short, *({long} - without)]
+        decorated = click.option(*names, f"kind_{kind}", is_flag=True, help=text)(decorated)
     return cast(_Function, decorated)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+import sys
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Literal, TypeAlias, get_args
+from typing import Any, Literal, TypeAlias, get_args
 
 import click
 
@@ -15,6 +17,7 @@ from controller.report.html import html
 from controller.report.markdown import markdown
 from controller.report.text import text
 from controller.report.wording import failed_tests
+from controller.schema.preview_stream import PreviewFinished, PreviewProgress
 from controller.schema.reports import PreviewReport
 
 Form: TypeAlias = Literal["text", "json", "yaml", "markdown", "html", "comment"]
@@ -28,6 +31,7 @@ _SUFFIXES: dict[str, Form] = {
     ".html": "html",
 }
 _COLOURS = {"+": "green", "-": "red", "~": "yellow", "↻": "cyan"}
+_CLEAR = "\r\x1b[K"
 _SIGN = re.compile(r"\s+(?:\* )?([+\-~↻])")
 
 
@@ -76,10 +80,40 @@ def _coloured(shown: str) -> str:
     return "\n".join(lines)
 
 
+def last_report(items: Iterable[Any]) -> PreviewReport:
+    """The report at the end of a stream, whose progress is shown meanwhile."""
+    report = None
+    try:
+        for item in items:
+            match item:
+                case PreviewProgress():
+                    progress(item)
+                case PreviewFinished():
+                    report = item.report
+    finally:
+        clear()
+    if report is None:
+        raise Failure("the stream ended before its report", hint="see the controller's log")
+    return report
+
+
+def progress(item: PreviewProgress) -> None:
+    """The last line of a terminal says how far it is."""
+    if sys.stderr.isatty():
+        text = f"{item.text}: {item.done} of {item.of}" if item.of else item.text
+        click.echo(_CLEAR + output.printable(text).replace("\n", " ")[:79], nl=False, err=True)
+
+
+def clear() -> None:
+    """Take that line away."""
+    if sys.stderr.isatty():
+        click.echo(_CLEAR, nl=False, err=True)
+
+
 def exit_code(report: PreviewReport, *, detailed: bool) -> int:
     """0 no change, 2 changes, 1 what must be mended; `detailed`: 4 where the head does not compile."""
     if report.broken:
         return COMPILE if detailed else FAILED
     if report.violations or failed_tests(report):
         return FAILED
-    return PENDING if report.classes or report.unknown else OK
+    return PENDING if report.classes or report.unknown or report.drift else OK

@@ -26,6 +26,7 @@ from controller.preview.live_runs import LiveTestRuns
 from controller.preview.pairs import SideCompiles
 from controller.preview.preview import Previews
 from controller.preview.report_archive import ReportArchive
+from controller.preview.sides.revisions import RevisionTrees
 from controller.preview.sides.trees import SideTrees
 from controller.preview.threads import PreviewThreads
 from controller.pull_requests.reconciler import PullRequests
@@ -153,7 +154,11 @@ def compose_service(
         telemetry=Telemetry(
             bus=shared.bus, event_log=shared.event_log, metrics=shared.metrics, returners=parts.returners
         ),
-        fleet=FleetChanges(rollouts=parts.fleet.rollouts, quarantine=parts.fleet.quarantine),
+        fleet=FleetChanges(
+            rollouts=parts.fleet.rollouts,
+            quarantine=parts.fleet.quarantine,
+            minion_rollbacks=parts.fleet.minion_rollbacks,
+        ),
     )
 
 
@@ -165,7 +170,13 @@ def _previews(shared: Shared, compilation: CompilationParts, jobs: Jobs) -> Prev
     return Previews(
         name=shared.controller_name,
         source=shared.resources.source,
-        trees=SideTrees(source=shared.resources.source, threads=threads),
+        trees=SideTrees(
+            source=shared.resources.source,
+            revisions=RevisionTrees(
+                source=shared.resources.source, store=shared.resources.store, live=compilation.requests.live
+            ),
+            threads=threads,
+        ),
         sides=SideCompiles(
             compiles=PreviewCompiles(pool, compilation.builds.facts, pool.processes),
             requests=compilation.requests,

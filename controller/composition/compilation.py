@@ -203,7 +203,7 @@ def _sources(shared: Shared, builds: BuildReconciler, reconciler: Reconciler, fl
         metrics=shared.metrics,
         clock=shared.clock,
         instead_of=fleet.quarantine.instead_of,
-        after_compile=fleet.rollouts.begin,
+        after_compile=fleet.begin,
         fileserver_events=shared.resources.settings.fileserver_events,
     )
     fleet.go_live.sources = sources

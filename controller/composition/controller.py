@@ -29,6 +29,7 @@ from controller.pull_requests.reconciler import PullRequests
 from controller.reactions.reactor import Reactor
 from controller.reconcile.reconciler import Reconciler
 from controller.returners.returners import Returners
+from controller.rollouts.minion_rollbacks import MinionRollbacks
 from controller.rollouts.rollouts import RolloutReconciler
 from controller.runners.runner_jobs import RunnerJobs
 from controller.schedules.controller_schedule import ControllerSchedule
@@ -51,6 +52,7 @@ class Parts:
     sources: SourceReconciler
     reconciler: Reconciler
     rollouts: RolloutReconciler
+    minion_rollbacks: MinionRollbacks
     handlers: MessageHandlers
     service: ControllerService
     pull_requests: PullRequests
@@ -102,6 +104,7 @@ def compose(resources: Resources) -> Parts:
         sources=compilation.sources,
         reconciler=reconciler,
         rollouts=fleet.rollouts,
+        minion_rollbacks=fleet.minion_rollbacks,
         handlers=handlers,
         service=compose_service(shared, compilation, actions, served),
         pull_requests=pull_requests,

@@ -9,9 +9,11 @@ from controller.composition.shared import Shared
 from controller.observe.rollout_metrics import RolloutMetrics
 from controller.reconcile.reconciler import Reconciler
 from controller.rollouts.gates import Gates
+from controller.rollouts.minion_rollbacks import MinionRollbacks
 from controller.rollouts.quarantine import Quarantine
 from controller.rollouts.rollout import Rollout
 from controller.rollouts.rollouts import RolloutReconciler
+from gitfs.source import Trees
 
 
 @dataclass(slots=True)
@@ -32,7 +34,13 @@ class FleetParts:
 
     rollouts: RolloutReconciler
     quarantine: Quarantine
+    minion_rollbacks: MinionRollbacks
     go_live: GoLive
+
+    async def begin(self, trees: Trees) -> None:
+        """All minions are compiled against trees that went live."""
+        self.minion_rollbacks.sweep()
+        await self.rollouts.begin(trees)
 
 
 def compose_rollouts(shared: Shared, reconciler: Reconciler) -> FleetParts:
@@ -70,4 +78,15 @@ def compose_rollouts(shared: Shared, reconciler: Reconciler) -> FleetParts:
         clock=shared.clock,
     )
     reconciler.rollouts = rollouts
-    return FleetParts(rollouts=rollouts, quarantine=quarantine, go_live=go_live)
+    held = MinionRollbacks(
+        store=store,
+        quarantine=quarantine,
+        source=shared.resources.source,
+        files=shared.files,
+        bus=shared.bus,
+        wake=reconciler.wake,
+        look=reconciler.step,
+        ids=shared.ids,
+        clock=shared.clock,
+    )
+    return FleetParts(rollouts=rollouts, quarantine=quarantine, minion_rollbacks=held, go_live=go_live)

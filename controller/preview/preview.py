@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import msgspec
@@ -31,7 +31,7 @@ from controller.preview.live.live_tests import with_tests
 from controller.preview.live_runs import LiveTestRuns
 from controller.preview.origins import Origins
 from controller.preview.pairs import Pair, SideCompiles
-from controller.preview.reporting import Known, completed
+from controller.preview.reporting import Known, as_plan, completed
 from controller.preview.repository_places import RepositoryPlaces
 from controller.preview.sides.base_side import BaseSide, applied_side
 from controller.preview.sides.batches import TOGETHER
@@ -91,11 +91,6 @@ class Previews:
         Raises:
             ServiceError: nothing can be previewed, as too many are being made, or a ref is not there.
         """
-        if self.running >= self.limits.at_once:
-            self.on_refusal("at-once")
-            raise ServiceError(
-                "conflict", f"{self.running} previews are being made", hint="try again when one of them has ended"
-            )
         live = question.live != "none" and not question.restricted
         keeps = (lambda _: True) if question.live == "all" else self.tests.is_connected
         later = self.requests.language.opts.get("allow_py_renderer", True) is True
@@ -103,11 +98,22 @@ class Previews:
         comparer = Comparer.of(
             self.redactor, threading.Event(), self.limits, live=live, keeps=keeps, python_later=later
         )
-        self.running += 1
-        try:
+        with self.one_more(comparer):
             async with contextlib.aclosing(self._items(comparer, question, user)) as items:
                 async for item in items:
                     yield item
+
+    @contextlib.contextmanager
+    def one_more(self, comparer: Comparer) -> Iterator[None]:
+        """Around one that is made; ServiceError when too many are."""
+        if self.running >= self.limits.at_once:
+            self.on_refusal("at-once")
+            raise ServiceError(
+                "conflict", f"{self.running} previews are being made", hint="try again when one of them has ended"
+            )
+        self.running += 1
+        try:
+            yield
         finally:
             self.running -= 1
             comparer.gone.set()
@@ -134,7 +140,7 @@ class Previews:
         concerned = {record.id: Minion(id=record.id, grains=record.grains) for record in scope.concerned}
         found = Comparison(minions=len(records), side=self._base_side(before, policies, rows, concerned))
         pairs = self.sides.pairs((before, after), policies, scope, live=live, dummies=dummies)
-        async with contextlib.aclosing(self._compare(comparer, found, (before, after), pairs)) as compared:
+        async with contextlib.aclosing(self.compare(comparer, found, (before, after), pairs)) as compared:
             async for done in compared:
                 done += len(records) - len(scope.concerned)
                 yield PreviewProgress(text="compiling", done=done, of=len(records))
@@ -151,10 +157,10 @@ class Previews:
             moved=_moved(before.revision, after.revision),
             minions=len(records),
         )
-        origins = await self.threads.run(self._origins, before, after)
-        targets = await self._top_targets(before, records, policies[0]) if rules[0].group_targets else ()
+        origins = await self.threads.run(self.origins, before, after)
+        targets = await self.top_targets(before, records, policies[0]) if rules[0].group_targets else ()
         fleet = records if question.target is None else await self.threads.run(self.requests.accepted)
-        known = await self.threads.run(self._known, fleet, targets)
+        known = await self.threads.run(self.fleet_of, fleet, targets)
         report = await self.threads.run(
             completed, report, found, known, (rules[0], rules[1]), origins, (before.pillar, after.pillar)
         )
@@ -166,6 +172,8 @@ class Previews:
                 yield PreviewProgress(text="test runs", done=len(tests), of=len(chosen))
             async for test in self.tests.drift_apart(comparer, before, tests, chosen, user):
                 tests[test.minion] = test
+        if question.revisions:
+            report = as_plan(report, moves_live=found.side.live)
         report = structs.replace(report, classes=with_tests(report.classes, tests), seconds=time.monotonic() - began)
         yield PreviewFinished(report=report)
 
@@ -186,21 +194,37 @@ class Previews:
             raise ServiceError("conflict", "; ".join(sides.problems), hint="merge the base into the head")
         if live is None or commits_of(sides.before.revision) != commits_of(live.revision):
             raise ServiceError("conflict", f"{base} has moved", hint="try again after the next preview")
-        policy = (await self.threads.run(self._policy, sides.after)).policy
+        digests = await self._documents(sides.after, minions, trusted=False)
+        before, after = sides.before.revision, sides.after.revision
+        return HeadDocuments(
+            base=_commit(before, after), head=_commit(after, before), digests=digests, trees=sides.after
+        )
+
+    async def documents_at(self, trees: Trees, minions: Sequence[str]) -> dict[str, str]:
+        """The digests of the documents that minions have with trees that were live before; they are kept in the store.
+
+        ServiceError: it does not compile for all of them. Minions that have never connected are left out.
+        """
+        return await self._documents(trees, minions, trusted=True)
+
+    async def _documents(self, trees: Trees, minions: Sequence[str], *, trusted: bool) -> dict[str, str]:
+        """`trusted`: whether the trees were live, so that they may run what live ones may."""
+        policy = (await self.threads.run(self._policy, trees)).policy
         records = await self.threads.run(self.requests.known, set(minions))
         budget = CompileBudget(self.limits.timeouts)
         digests: dict[str, str] = {}
         for start in range(0, len(records), TOGETHER):
             some = records[start : start + TOGETHER]
             answers = await self.sides.compiles.asked_anew([record.id for record in some])
-            request = with_facts(self.sides.request(sides.after, some, policy, None), answers)
-            compiled = await self.sides.compiles.compile(request, budget, ask=True)
+            request = (
+                self.requests.request(trees, some, None, policy)
+                if trusted
+                else self.sides.request(trees, some, policy, None)
+            )
+            compiled = await self.sides.compiles.compile(with_facts(request, answers), budget, ask=True)
             self.redactor.learn({each.minion_id: each.secrets for each in compiled})
             digests |= await self.threads.run(keep_documents, compiled, self.requests.store)
-        before, after = sides.before.revision, sides.after.revision
-        return HeadDocuments(
-            base=_commit(before, after), head=_commit(after, before), digests=digests, trees=sides.after
-        )
+        return digests
 
     def _answers_at(self, scope: Scope, live: bool) -> float:
         """Seconds since the epoch: the oldest recorded answer of a machine that is used; 0 when there is none."""
@@ -209,13 +233,14 @@ class Previews:
         asked_at = self.sides.compiles.facts.asked_at() if recorded else {}
         return min((asked_at[minion] for minion in recorded if minion in asked_at), default=0.0)
 
-    async def _top_targets(
+    async def top_targets(
         self, before: Trees, records: Sequence[MinionRecord], policy: SidePolicy
     ) -> tuple[tuple[str, str], ...]:
+        """Targets of the top file, each with its matcher."""
         request = self.sides.request(before, records, policy.policy, _NOTHING_SEEN)
         return await top_targets(self.sides.compiles, request, CompileBudget(self.limits.timeouts))
 
-    def _known(self, fleet: Sequence[MinionRecord], targets: Sequence[tuple[str, str]]) -> Known:
+    def fleet_of(self, fleet: Sequence[MinionRecord], targets: Sequence[tuple[str, str]]) -> Known:
         """The whole fleet, also when a few minions are asked for: a glob and a group mean all of them."""
         grains = {record.id: record.grains for record in fleet}
         groups = []
@@ -231,7 +256,8 @@ class Previews:
             return frozenset(self.targets.select(target))
         return frozenset()
 
-    def _origins(self, before: Trees, after: Trees) -> Origins:
+    def origins(self, before: Trees, after: Trees) -> Origins:
+        """Finds where the states of a change are written."""
         commits = self.source.newest_commits(before.revision, after.revision)
         earlier = commits_of(before.revision)
         moved = {
@@ -240,7 +266,7 @@ class Previews:
         places = RepositoryPlaces((before.files, after.files), (before.pillar, after.pillar), moved)
         return Origins(before.files, after.files, commits, places)
 
-    async def _compare(
+    async def compare(
         self,
         comparer: Comparer,
         found: Comparison,
@@ -289,10 +315,11 @@ class Previews:
                 row.minion.id: applied_side(row, known[row.minion.id], rules, policies[1].policy or rules)
                 for row in rows
             },
-            document=self._applied_document,
+            document=self.applied_document,
         )
 
-    def _applied_document(self, digest: str) -> Desired | None:
+    def applied_document(self, digest: str) -> Desired | None:
+        """A document of the store."""
         document = self.documents.document(digest)
         return None if document is None else Desired.from_document(document)
 

@@ -78,6 +78,12 @@ def completed(
     )
 
 
+def as_plan(report: PreviewReport, *, moves_live: bool) -> PreviewReport:
+    """The report of a comparison: no rule is checked, and when it would be applied is told from what is live alone."""
+    timing = report.timing if moves_live else ()
+    return structs.replace(report, kind="plan", violations=(), capabilities=(), timing=timing)
+
+
 def _ungrouped(policy: PreviewPolicy, known: Known) -> tuple[str, ...]:
     if not policy.group_targets or any(group.is_target for group in known.groups):
         return ()

@@ -99,6 +99,10 @@ def _held(look: Look) -> str:
     for minion in sorted(minion for each in report.classes for minion in each.minions):
         if minion in look.held_by_others:
             other = look.held_by_others[minion]
+            if not other:
+                return (
+                    f"`{minion}` was taken back to an earlier revision. `saltern rollback --undo` lets it come again."
+                )
             return (
                 f"`{minion}` holds what was applied from {other}. `/saltern unapply` there releases it, or its merge."
             )

@@ -184,11 +184,13 @@ class PullLook:
         wanted = any(each.state in ("open", "applying") for each in record.commands)
         if record.applied is None and not wanted:
             return {}
-        holds = self._parts.holds.all()
+        holds = (*self._parts.holds.all(), *self._parts.holds.taken_back())
         own = tuple(each for each in holds if (each.forge, each.project, each.number) == self._key)
         found: dict[str, Any] = {
             "holds": own,
-            "held_by_others": {each.minion: pull_name(each) for each in holds if each not in own},
+            "held_by_others": {
+                each.minion: "" if each.rollback else pull_name(each) for each in holds if each not in own
+            },
             "connected": self._parts.connected(),
         }
         if record.applied is not None:

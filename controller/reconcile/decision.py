@@ -7,6 +7,7 @@ any point resumes by asking again. The order of the rules is the order of the te
 from __future__ import annotations
 
 import enum
+import math
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -23,7 +24,7 @@ class Sync(enum.Enum):
     PROGRESSING = "Progressing"
     PAUSED = "Paused"
     HELD = "Held"
-    """It has what a pull request says that is not merged yet."""
+    """It has what a pull request says that is not merged yet, or an earlier revision that it was taken back to."""
     UNKNOWN = "Unknown"
 
 
@@ -125,7 +126,10 @@ class ObservedState:
     gated: bool = False
     """Whether a rollout has not come to this minion yet."""
     hold_until: float | None = None
-    """Where the desired document is held for a pull request: when it no longer is, in seconds since the epoch."""
+    """Where the desired document is held for a pull request or at an earlier revision: when it no longer is, in seconds
+    since the epoch; infinite for a revision, which `superseded` ends."""
+    superseded: bool = False
+    """Whether something newer than what was taken back here is live, and compiled for the minion."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,7 +251,8 @@ class TimeOutRun:
 
 @dataclass(frozen=True, slots=True)
 class ReleaseHold:
-    """The time of a pull request that was applied is over: the minion shall have what is live again."""
+    """The minion shall have what is live again: the time of a pull request that was applied is over, or what it was
+    taken back from is superseded."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -297,13 +302,15 @@ def reconcile(
         return _answer(state, state.request, policy, now)
     if state.hold_until is None:
         return _next(state, policy, now, run_timeout)
-    if now >= state.hold_until:
+    if state.superseded or now >= state.hold_until:
         return [ReleaseHold()]  # then it is looked at again
     return _with_end_of_hold(_next(state, policy, now, run_timeout), state.hold_until)
 
 
 def _with_end_of_hold(instructions: list[Instruction], until: float) -> list[Instruction]:
     """A minion has one timer, of which the earliest time counts."""
+    if math.isinf(until):
+        return instructions
     times = [each.time for each in instructions if isinstance(each, RequeueAfter)]
     others = [each for each in instructions if not isinstance(each, RequeueAfter)]
     return [*others, RequeueAfter(min([until, *times]))]

@@ -2,7 +2,8 @@
 
 A hold is a row of the store: while it is there, the status of a minion has the held document in the place of the
 desired one, so that all that is decided, sent, compared and shown is about it. Pushes are compiled meanwhile, and wait.
-Called by pull requests; the end of a hold's time is found by `Reconciler`.
+Called by pull requests; the end of a hold is found by `Reconciler`. Minions that were taken back to an earlier revision
+have holds, too: `controller.rollouts.minion_rollbacks` puts those.
 """
 
 from __future__ import annotations
@@ -32,8 +33,12 @@ def pull_name(hold: HoldRecord) -> str:
     return f"{hold.forge}:{hold.project}#{hold.number}"
 
 
-def hold_text(hold: HoldRecord) -> str:
-    """What people read of a minion that holds a pull request."""
+def hold_text(hold: HoldRecord, label: str) -> str:
+    """What people read of a minion that holds something; `label`: of the revision that it holds."""
+    if hold.rollback:
+        since = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(hold.at))
+        by, why = f" by {hold.user}" if hold.user else "", f": {hold.why}" if hold.why else ""
+        return f"taken back to {label}{by}, held since {since}{why}"
     until = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(hold.until))
     return f"applied from pull request {hold.number} at {hold.head[:8]}, held until {until}"
 
@@ -47,12 +52,25 @@ def release(store: Store, bus: Bus, holds: Iterable[HoldRecord], why: str) -> li
 
 def _say_released(bus: Bus, holds: Iterable[HoldRecord], why: str) -> list[Event]:
     return [
-        bus.publish(
-            f"saltern/minion/{each.minion}/released",
-            {"id": each.minion, "pull": pull_name(each), "head": each.head, "why": why},
-        )
+        bus.publish(f"saltern/minion/{each.minion}/released", {"id": each.minion, **_held_thing(each), "why": why})
         for each in holds
     ]
+
+
+def _held_thing(hold: HoldRecord) -> dict[str, str]:
+    return {"rollback": hold.rollback} if hold.rollback else {"pull": pull_name(hold), "head": hold.head}
+
+
+def is_superseded(hold: HoldRecord, *, held: int, live: int) -> bool:
+    """Whether what is live is none of the revisions that were taken back there: something newer, or older than what is
+    held, to which the whole fleet went.
+
+    Args:
+        hold: of a rollback.
+        held: position of the revision that is held, in the order in which revisions were first seen.
+        live: that of the live one; 0: it is not known yet.
+    """
+    return live > 0 and not held < live <= hold.newest
 
 
 def revision_record(holds: Sequence[HoldRecord], revision: Revision) -> RevisionRecord:
@@ -127,11 +145,15 @@ class PullHolds:
 
     def all(self) -> list[HoldRecord]:
         """What is held of any."""
-        return self.store.holds.all()
+        return [each for each in self.store.holds.all() if not each.rollback]
+
+    def taken_back(self) -> list[HoldRecord]:
+        """What minions hold that were taken back to an earlier revision: no pull request is applied to these."""
+        return self.store.holds.of_rollbacks()
 
     async def restore(self) -> None:
         """After a start: have the files of held documents served again, and look at the minions for the end of time."""
-        found = self.store.holds.all()
+        found = self.all()
         self.wake([each.minion for each in found], 0)
         for revision in {each.revision for each in found}:
             some = [each for each in found if each.revision == revision]

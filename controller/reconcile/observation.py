@@ -53,6 +53,7 @@ def observe(
     suspended: bool = False,
     lags: bool = False,
     gated: bool = False,
+    superseded: bool = False,
 ) -> ObservedState:
     """The facts about one minion.
 
@@ -64,6 +65,7 @@ def observe(
         suspended: whether its policy pauses it.
         lags: whether remotes have to be fetched first.
         gated: whether a rollout keeps it from what it shall have.
+        superseded: whether the revision that it was taken back from is no longer live.
     """
     desired = row.desired
     return ObservedState(
@@ -80,6 +82,7 @@ def observe(
         lags=lags,
         gated=gated,
         hold_until=row.hold.until if row.hold else None,
+        superseded=superseded,
         open_run=_open_run(row.open_run, session),
         last_run=_last_run(row.last_run, streaks.failures),
         drift=_drift(row, streaks),

@@ -47,7 +47,7 @@ from controller.reconcile.decision import (
 )
 from controller.reconcile.documents import Documents
 from controller.reconcile.gating import OpenGate, RolloutGate
-from controller.reconcile.holds import hold_text, release
+from controller.reconcile.holds import hold_text, is_superseded, release
 from controller.reconcile.jids import Jids
 from controller.reconcile.live import LiveRevision
 from controller.reconcile.observation import GOOD, NO_STREAK, Streak, Streaks, observe
@@ -229,7 +229,18 @@ class Reconciler:
         request, suspended = self._requests.get(minion), policy.suspend
         lags, gated = bool(self.unfetched(row)), bool(self.rollouts.waits(row))
         session = self.sessions.session(minion)
-        return observe(row, session, streaks, request, suspended=suspended, lags=lags, gated=gated)
+        superseded = self._superseded(row)
+        return observe(
+            row, session, streaks, request, suspended=suspended, lags=lags, gated=gated, superseded=superseded
+        )
+
+    def _superseded(self, row: StatusRow) -> bool:
+        """Whether a minion that was taken back shall have what is live, which is compiled for it."""
+        hold, live = row.hold, self.live.digest
+        if hold is None or not hold.rollback or row.compiled_for != live or row.desired is None or row.desired.errors:
+            return False
+        position = self.store.revisions.position
+        return is_superseded(hold, held=position(hold.revision), live=position(live))
 
     def unfetched(self, row: StatusRow) -> tuple[str, ...]:
         """The remotes that have to be fetched before anything is decided for a minion."""
@@ -322,7 +333,8 @@ class Reconciler:
         return run is not None and acting > 0 and run.changes + run.failed == acting
 
     def _release(self, row: StatusRow) -> None:
-        for event in release(self.store, self.bus, [row.hold] if row.hold else [], "its time is over"):
+        why = "a newer revision is live" if row.hold and row.hold.rollback else "its time is over"
+        for event in release(self.store, self.bus, [row.hold] if row.hold else [], why):
             self.wake([row.minion.id], cause=event.id)
 
     def _time_out(self, run_id: str, now: float) -> None:
@@ -371,7 +383,8 @@ class Reconciler:
     def _revision_reason(self, row: StatusRow) -> str:
         """The revision that is applied, with what moved in it; or the pull request."""
         if row.hold is not None:
-            return f"{hold_text(row.hold)}, asked for by {row.hold.user}"[:LONGEST_SUMMARY]
+            asked = f", asked for by {row.hold.user}" if not row.hold.rollback else ""
+            return f"{hold_text(row.hold, row.attempted_label)}{asked}"[:LONGEST_SUMMARY]
         known = self.store.revisions.get(row.desired.revision) if row.desired else None
         about = moved_text(known) if known else ""
         return f"revision {row.attempted_label}{': ' if about else ''}{about}"[:LONGEST_SUMMARY]

@@ -30,7 +30,7 @@ from controller.reconcile.unnamed import prune_view, with_unnamed
 from controller.schema.errors import ServiceError
 from controller.schema.events import WhyState
 from controller.schema.fleet.policies import PolicyView
-from controller.schema.minions import CompileView, HeldPull, MinionStatus, VolatileRead
+from controller.schema.minions import CompileView, HeldPull, HeldRevision, MinionStatus, VolatileRead
 from controller.schema.plans import DriftView, MinionDiff, PruneView
 from controller.schema.runs import HistoryEntry, RunView
 from controller.sessions.sessions import KeyRegistry, Sessions
@@ -133,6 +133,7 @@ class Status:
             last_seen=session.seen if session else row.minion.last_seen,
             paused=row.minion.paused,
             held=_held(row.hold),
+            taken_back=_taken_back(row),
             drifted=view.drift.chunks if view.drift else 0,
             ignored=_classes(row, view).get(IGNORED, 0),
             classes={each: count for each, count in _classes(row, view).items() if each != IGNORED},
@@ -174,7 +175,7 @@ class Status:
         redaction = self.redactor.of(row.minion.id)
         contents = sources.between(old, new) if sources and new else unknown_content
         policy = self.reconciler.policy_of(row)
-        drift, ignored, found_at = self._drift(row, drifted=drifted)
+        drift, ignored, found_at = self.drift(row, drifted=drifted)
         return MinionDiff(
             minion=row.minion.id,
             base=row.applied_label,
@@ -228,7 +229,7 @@ class Status:
         applied = self.documents.desired(row.applied.digest) if row.applied else None
         return applied, self.documents.desired(row.desired.digest)
 
-    def _drift(
+    def drift(
         self, row: StatusRow, *, drifted: bool
     ) -> tuple[tuple[DriftView, ...], tuple[DriftView, ...], float | None]:
         """What drifted, what is ignored of what differs, and when that was found."""
@@ -327,7 +328,18 @@ class Status:
 
 
 def _held(hold: HoldRecord | None) -> HeldPull | None:
-    return None if hold is None else HeldPull(pull=pull_name(hold), head=hold.head, until=hold.until, user=hold.user)
+    if hold is None or hold.rollback:
+        return None
+    return HeldPull(pull=pull_name(hold), head=hold.head, until=hold.until, user=hold.user)
+
+
+def _taken_back(row: StatusRow) -> HeldRevision | None:
+    hold = row.hold
+    if hold is None or not hold.rollback:
+        return None
+    return HeldRevision(
+        revision=row.attempted_label, rollback=hold.rollback, user=hold.user, since=hold.at, why=hold.why
+    )
 
 
 def _rendered_anew(changes: PushPlan, contents: Contents) -> bool:
@@ -382,7 +394,8 @@ def _message(row: StatusRow, view: ObservedState, errors: Sequence[str], policy:
         states = f"{view.drift.chunks} state{'' if view.drift.chunks == 1 else 's'}"
         drift = f"drift in {states}{_class_text(row)}; {healed_by(row.minion.id, policy)}"
     if row.hold is not None:
-        return f"{hold_text(row.hold)}; {drift}" if drift else hold_text(row.hold)
+        held = hold_text(row.hold, row.attempted_label)
+        return f"{held}; {drift}" if drift else held
     if drift:
         return drift
     acting = _classes(row, view).get(DriftClass.NOT_CONVERGENT, 0)

@@ -23,22 +23,25 @@ from controller.schema.reports import (
     ChangeClass,
     Hole,
     LiveTest,
+    PreviewReport,
     ResourceChange,
 )
 from highstate.pruned import no_longer_managed
 
 _STATES = Paragraph((Strong("States"),))
+_CONTEXT = 3
+"""Lines around each change of a file."""
 NAMES_ONLY = -1
 """In place of the lines around a change: no difference at all."""
 
 
-def class_title(place: int, each: ChangeClass) -> ReportLine:
+def class_title(place: int, each: ChangeClass, noun: str = "Change") -> ReportLine:
     """Of the fold of a class."""
     count, what = len(each.minions), Quoted(signs([each]))
     if each.folded == EVERYONE:
-        return (Strong(f"Change {place}"), f" on all {counted(count, 'minion')} ", what)
+        return (Strong(f"{noun} {place}"), f" on all {counted(count, 'minion')} ", what)
     of = Quoted(names(each.folded, each.minions), 80)
-    return (Strong(f"Change {place}"), f" on {counted(count, 'minion')}: ", of, " ", what)
+    return (Strong(f"{noun} {place}"), f" on {counted(count, 'minion')}: ", of, " ", what)
 
 
 def class_head(each: ChangeClass) -> list[ReportBlock]:
@@ -74,6 +77,7 @@ def resource(change: ResourceChange, context: int) -> list[ReportBlock]:
         line += [f" · {label}", Quoted(text, 160)] if text else []
     for each in [file for file in change.files if file.commit][:2]:
         line += [" · template ", Quoted(each.source, 160), " (", Quoted(each.commit, 160), ")"]
+    line += [" · ", Quoted(change.comment, 200)] if change.comment else []
     line += _pillar(change)
     if change.action == "removed":
         line.append(f" · {no_longer_managed(change.prune)}")
@@ -124,10 +128,15 @@ def _differences(change: ResourceChange, context: int) -> Iterator[ReportBlock]:
             yield CodeBlock(head + text, "diff")
 
 
-def class_fold(place: int, each: ChangeClass, context: int) -> Fold:
+def class_fold(place: int, each: ChangeClass, context: int, noun: str = "Change") -> Fold:
     """All of a class."""
     blocks = [block for change in each.resources for block in resource(change, context)]
-    return Fold(class_title(place, each), (*class_head(each), *blocks, *_test_runs(each.tests)))
+    return Fold(class_title(place, each, noun), (*class_head(each), *blocks, *_test_runs(each.tests)))
+
+
+def drifted(report: PreviewReport) -> list[ReportBlock]:
+    """What the last drift checks found, the most minions first."""
+    return [class_fold(place, each, _CONTEXT, "Drift") for place, each in enumerate(report.drift, 1)]
 
 
 def _test_runs(tests: Sequence[LiveTest]) -> Iterator[ReportBlock]:

@@ -108,8 +108,8 @@ def unknown(report: PreviewReport) -> list[ReportBlock]:
 
 
 def warned(report: PreviewReport) -> list[ReportBlock]:
-    """Warnings that the base does not have."""
-    return errors_fold("New warnings", report.warned)
+    """Warnings that the base does not have; of what is pending all."""
+    return errors_fold("Warnings" if report.kind == "pending" else "New warnings", report.warned)
 
 
 def capabilities(report: PreviewReport) -> list[ReportBlock]:
@@ -125,10 +125,22 @@ def capabilities(report: PreviewReport) -> list[ReportBlock]:
     )
 
 
+def notes(report: PreviewReport) -> list[ReportBlock]:
+    """What is no drift, and differs all the same."""
+    lines: list[ReportLine] = [
+        (Quoted(text, 300), ": ", Quoted(names(each.folded, each.minions), 300))
+        for each in report.notes
+        for text in each.texts
+    ]
+    return [Fold((Strong("Besides"),), (Bullets(tuple(lines)),))] if lines else []
+
+
 def compared(report: PreviewReport) -> list[ReportBlock]:
-    """Commits, remotes, time."""
-    how = "merged into the base" if report.merged else "as it is"
-    lines: list[ReportLine] = [("base ", Quoted(report.base)), ("head ", Quoted(report.head), f", {how}")]
+    """Commits, remotes, time; of what is pending each minion has its own."""
+    if report.kind == "pending":
+        return []
+    how = ", merged into the base" if report.merged else ", as it is" if report.kind == "preview" else ""
+    lines: list[ReportLine] = [("base ", Quoted(report.base)), ("head ", Quoted(report.head), how)]
     if report.answers_at:
         as_of = datetime.fromtimestamp(report.answers_at, UTC).strftime("%Y-%m-%d %H:%M UTC")
         lines.append((f"machines were not all asked: answers of theirs are as of {as_of} or newer",))
@@ -149,4 +161,5 @@ def details(report: PreviewReport) -> Iterable[tuple[str, list[ReportBlock]]]:
     yield "orphans", orphans(report)
     yield "drift", drift(report)
     yield "missed", missed(report)
+    yield "notes", notes(report)
     yield "warned", warned(report)

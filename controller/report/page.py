@@ -19,6 +19,7 @@ def whole_report(report: PreviewReport, merged: MergeOutcome | None = None) -> l
     blocks += summary.class_table(report, _ROWS)
     blocks += [*failures.failures(report, "whole"), *failures.failed_test_runs(report)]
     blocks += [changes.class_fold(place, each, CONTEXT) for place, each in enumerate(report.classes, 1)]
+    blocks += changes.drifted(report)
     for _, part in details.details(report):
         blocks += part
     return [*blocks, *details.compared(report)]

@@ -36,6 +36,10 @@ _RESTRICTED = (
 
 def title(report: PreviewReport) -> Heading:
     """Which change, where."""
+    if report.kind != "preview":
+        base = report.base[:8] if report.kind == "plan" else report.base
+        what = "Saltern diff: " if report.kind == "plan" else "Saltern diff, not applied yet: "
+        return Heading((what, Quoted(base or "nothing", 100), " → ", Quoted(report.head[:8])), 1)
     line: list[Piece] = ["Saltern preview: ", Quoted(report.base[:8]), " → ", Quoted(report.head[:8])]
     line += [" (environment ", Quoted(report.environment, 60), ")"] if report.environment else []
     return Heading(tuple(line), 1)

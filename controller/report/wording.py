@@ -35,6 +35,8 @@ def signs(classes: Iterable[ChangeClass]) -> str:
 def headline(report: PreviewReport) -> str:
     """What the change does to the fleet, in one sentence."""
     if not report.changed and not report.classes:
+        if report.kind == "pending":
+            return f"Nothing is pending on {counted(report.minions, 'minion')}"
         if report.broken or report.unknown:
             return f"Nothing is known to change on {counted(report.minions, 'minion')}"
         return f"Nothing changes on {counted(report.minions, 'minion')}"
@@ -50,6 +52,8 @@ def counts(report: PreviewReport) -> list[str]:
     found.append(f"{number(failed_tests(report))} failed the test run" if failed_tests(report) else "")
     restarting = len({minion for each in report.restarts if each.action == "restart" for minion in each.minions})
     found.append(f"services restart on {counted(restarting, 'minion')}" if restarting else "")
+    drifted = sum(len(each.minions) for each in report.drift)
+    found.append(f"{number(drifted)} drifted" if drifted else "")
     return [each for each in found if each]
 
 

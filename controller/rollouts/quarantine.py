@@ -27,6 +27,16 @@ class CannotRollBack(Exception):
     """There is nothing to go back to, or it is not known; the text says which."""
 
 
+@dataclass(frozen=True, slots=True)
+class GoingBack:
+    """From where and to where."""
+
+    live: RevisionRecord
+    target: RevisionRecord
+    after: tuple[RevisionRecord, ...]
+    """All that came after the target."""
+
+
 @dataclass(slots=True, kw_only=True)
 class Quarantine:
     """The revisions that do not go live."""
@@ -67,12 +77,8 @@ class Quarantine:
 
         Raises CannotRollBack.
         """
-        known = self.store.revisions.newest_of(_MOST_REVISIONS)
-        live = next((each for each in known if each.digest == self.live.digest), None)
-        if live is None or self.live.trees is None:
-            raise CannotRollBack("nothing is live yet")
-        target = self._target(known, live, to)
-        after = [each for each in known if each.first_seen > target.first_seen and each.digest != target.digest]
+        back = self.going_back(to)
+        live, target, after = back.live, back.target, back.after
         commits = commits_of(target)
         records = [
             QuarantineRecord(
@@ -95,6 +101,16 @@ class Quarantine:
         self.bus.publish(f"saltern/revision/{live.label}/rolled-back", data, revision=live.label)
         await self.go_live()
         return taken
+
+    def going_back(self, to: str) -> GoingBack:
+        """Which revision is gone back to; `to` as for `roll_back`. CannotRollBack."""
+        known = self.store.revisions.newest_of(_MOST_REVISIONS)
+        live = next((each for each in known if each.digest == self.live.digest), None)
+        if live is None or self.live.trees is None:
+            raise CannotRollBack("nothing is live yet")
+        target = self._target(known, live, to)
+        after = (each for each in known if each.first_seen > target.first_seen and each.digest != target.digest)
+        return GoingBack(live, target, tuple(after))
 
     def _target(self, known: list[RevisionRecord], live: RevisionRecord, to: str) -> RevisionRecord:
         before = [each for each in known if each.first_seen < live.first_seen and each.digest not in self._records]

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Mapping
 
 from controller.rollouts.decision import Standing
+from controller.rollouts.minion_rollbacks import MinionRollback
 from controller.rollouts.rollout import Batch, Phase, Rollout
 from controller.schema.fleet.rollouts import BatchView, QuarantineView, RolloutView
 from controller.store.rollouts.quarantine import QuarantineRecord
@@ -67,4 +68,17 @@ def quarantine_view(record: QuarantineRecord) -> QuarantineView:
     """One revision that was taken back."""
     return QuarantineView(
         revision=record.label, back_to=record.back_label, user=record.user, why=record.why, at=record.at
+    )
+
+
+def minion_rollback_view(one: MinionRollback) -> QuarantineView:
+    """Minions that were taken back."""
+    return QuarantineView(
+        revision=one.taken,
+        back_to=one.back_to,
+        user=one.user,
+        why=one.why,
+        at=one.at,
+        rollback=one.id,
+        minions=one.minions,
     )

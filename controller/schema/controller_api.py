@@ -11,7 +11,13 @@ from typing import Protocol
 from controller.schema.blame import BlameView
 from controller.schema.events import EventView, WhyView
 from controller.schema.fleet.policies import PolicyView
-from controller.schema.fleet.rollouts import QuarantineView, RolloutAction, RolloutView
+from controller.schema.fleet.rollouts import (
+    QuarantineQuestion,
+    QuarantineView,
+    RollbackQuestion,
+    RolloutAction,
+    RolloutView,
+)
 from controller.schema.jobs import JobDetail, JobKill, JobsQuery, JobView
 from controller.schema.keys import (
     ControllerKey,
@@ -110,6 +116,9 @@ class ControllerApi(Protocol):
     async def diff(self, minion: str | None) -> Sequence[MinionDiff]:
         """What is pending and what drifted: of one minion, or of all that have any."""
 
+    def fleet_diff(self, target: TargetExpression | None) -> AsyncIterator[PreviewItem]:
+        """What is pending and what drifted on many minions, by classes: how far it is, then a `PreviewFinished`."""
+
     def history(self, minion: str | None, limit: int) -> Sequence[HistoryEntry]:
         """Runs, newest first."""
 
@@ -135,13 +144,13 @@ class ControllerApi(Protocol):
         """Pause, resume, abort, try again, approve, promote or confirm it."""
 
     def quarantined(self) -> Sequence[QuarantineView]:
-        """Revisions that were taken back."""
+        """Revisions that were taken back, for all or for some minions."""
 
-    async def roll_back(self, to: str, why: str, *, user: str = "") -> QuarantineView:
-        """Take the live revision back; an earlier one (empty: the one before) is live in its place."""
+    async def roll_back(self, question: RollbackQuestion, *, user: str = "") -> QuarantineView:
+        """Take the live revision back: an earlier one is live in its place, or held on the minions that are meant."""
 
-    async def release_quarantined(self, name: str, *, user: str = "") -> Sequence[QuarantineView]:
-        """Let revisions go live again that were taken back."""
+    async def release_quarantined(self, question: QuarantineQuestion, *, user: str = "") -> Sequence[QuarantineView]:
+        """Let revisions go live again that were taken back; those of them."""
 
     def run_detail(self, run_id: str) -> RunView:
         """One run; an unambiguous beginning of its id is enough."""

@@ -28,6 +28,17 @@ class HeldPull(ApiStruct, frozen=True, kw_only=True):
     """Who asked for it, on the forge."""
 
 
+class HeldRevision(ApiStruct, frozen=True, kw_only=True):
+    """An earlier revision that a minion was taken back to."""
+
+    revision: str
+    rollback: str
+    """Which one it was: `saltern rollback --list`."""
+    user: str
+    since: float
+    why: str
+
+
 class MinionStatus(ApiStruct, frozen=True, kw_only=True):
     """Where one minion stands."""
 
@@ -44,6 +55,8 @@ class MinionStatus(ApiStruct, frozen=True, kw_only=True):
     paused: bool = False
     held: HeldPull | None = None
     """The pull request that it has in place of what is live."""
+    taken_back: HeldRevision | None = None
+    """The earlier revision that it has in place of what is live."""
     drifted: int = 0
     """States that the last drift check found changed."""
     classes: dict[str, int] = msgspec.field(default_factory=dict)

@@ -70,6 +70,8 @@ class ResourceChange(ApiStruct, frozen=True, kw_only=True):
     """Titles of the states that it may trigger."""
     irreversible: str = ""
     """Why a revert of the commit does not take it back; empty when it does."""
+    comment: str = ""
+    """Of drift: its class, and what the check said."""
     place: str = ""
     """Of an irreversible act: path:line of `origin` in the repository that the change moves, for annotations."""
     certainty: Literal["certain", "conditional", "unknown"] = "certain"
@@ -181,6 +183,8 @@ class PreviewReport(ApiStruct, frozen=True, kw_only=True):
     """All that is known of a change before it is made."""
 
     schema: int = SCHEMA_VERSION
+    kind: Literal["preview", "plan", "pending"] = "preview"
+    """Of a change that is proposed; from one revision to another; what the fleet has not applied yet."""
     controller: str = ""
     environment: str = "base"
     made_at: float
@@ -212,6 +216,10 @@ class PreviewReport(ApiStruct, frozen=True, kw_only=True):
     timing: tuple[ApplyTiming, ...] = ()
     violations: tuple[Violation, ...] = ()
     capabilities: tuple[Capability, ...] = ()
+    drift: tuple[ChangeClass, ...] = ()
+    """Of what is pending: what drifted, by classes of the same drift."""
+    notes: tuple[MinionErrors, ...] = ()
+    """Of what is pending: what policy ignores, and what no state names any more."""
     problems: tuple[str, ...] = ()
     """What concerns the whole change: a saltern.yaml that cannot be used, a conflict, a limit that was reached."""
 

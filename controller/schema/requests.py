@@ -113,7 +113,7 @@ class SyncQuestion(_Question, frozen=True, kw_only=True):
 
 
 class PreviewQuestion(_Question, frozen=True, kw_only=True):
-    """`saltern preview`."""
+    """`saltern preview`, and the comparison of two revisions."""
 
     base: str
     head: str
@@ -124,10 +124,13 @@ class PreviewQuestion(_Question, frozen=True, kw_only=True):
     """Compare with the head as merged into the base."""
     restricted: bool = False
     """Compile it as a stranger's: no Python of the tree, dummies for secrets, no test run whatever `live` is."""
+    revisions: bool = False
+    """`saltern diff --rev`: base and head are revisions, as history shows them, too; an empty one is what is live.
+    It is a comparison: no rule of a policy is checked."""
 
 
 class StatusQuery(_Question, frozen=True, kw_only=True):
-    """`saltern status`: a target, or all minions."""
+    """`saltern status`, and `saltern diff` of many minions: a target, or all."""
 
     expression: str | None = None
     kind: TargetKind = "glob"

@@ -1,4 +1,4 @@
-"""Which minions hold the document of a pull request in place of their desired one, and until when."""
+"""Which minions hold the document of a pull request or of an earlier revision in place of their desired one."""
 
 from __future__ import annotations
 
@@ -50,6 +50,12 @@ class Holds:
         """All of them, by minion."""
         with self.database.read() as connection:
             found = connection.execute(select(holds).order_by(holds.c.minion))
+            return [hold_record(row._mapping) for row in found]
+
+    def of_rollbacks(self) -> list[HoldRecord]:
+        """Those of minions that were taken back, by minion."""
+        with self.database.read() as connection:
+            found = connection.execute(select(holds).where(holds.c.rollback != "").order_by(holds.c.minion))
             return [hold_record(row._mapping) for row in found]
 
     def of_pull(self, forge: str, project: str, number: int) -> list[HoldRecord]:

@@ -228,6 +228,7 @@ def _status(row: Sequence[Any]) -> StatusRow:
         last_drift=None if drift is None else runs.record(drift),
         open_run=None if open_run is None else runs.record(open_run),
         hold=hold,
+        compiled_for="" if wanted is None else wanted["revision"] or "",
     )
 
 

@@ -5,6 +5,7 @@ Times are seconds since the epoch. Labels are what people see of a revision (a s
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
@@ -112,24 +113,34 @@ class DesiredRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HoldRecord:
-    """What a minion shall have in place of its desired document, as somebody applied a pull request to it."""
+    """What a minion shall have in place of its desired document: of a pull request that somebody applied to it, or of
+    an earlier revision that it was taken back to."""
 
     minion: str
     digest: str
     """Of the document."""
     revision: str
     """Digest of the revision that it is part of."""
-    forge: str
-    project: str
-    number: int
-    head: str
+    forge: str = ""
+    """The pull request; empty where it was taken back."""
+    project: str = ""
+    number: int = 0
+    head: str = ""
     """Whole commit of the pull request."""
-    base: str
+    base: str = ""
     """Whole commit that it was merged into."""
     user: str
     at: float
-    until: float
-    """Then the minion goes back, whatever became of the pull request."""
+    until: float = math.inf
+    """Then the minion goes back, whatever became of the pull request; one that was taken back has no such time."""
+    rollback: str = ""
+    """Id of the rollback that took it back, together with other minions; empty: it is of a pull request."""
+    taken: str = ""
+    """Label of the revision that was live then."""
+    why: str = ""
+    """Of a rollback, for people."""
+    newest: int = 0
+    """Position of the newest revision when it was taken back: the first one after it ends the hold."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -238,3 +249,5 @@ class StatusRow:
     open_run: RunRecord | None
     """Newest apply or remediation without a result."""
     hold: HoldRecord | None = None
+    compiled_for: str = ""
+    """Digest of the revision that was compiled for it last, also while another one is held."""

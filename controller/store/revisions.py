@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import msgspec
-from sqlalchemy import delete, insert, or_, select, update
+from sqlalchemy import delete, func, insert, or_, select, update
 
 from controller.store.database import Database
 from controller.store.records import RevisionRecord, RevisionSource
@@ -35,6 +35,16 @@ class Revisions:
         with self.database.read() as connection:
             row = connection.execute(select(revisions).where(revisions.c.digest == digest)).first()
         return None if row is None else _record(row._mapping)
+
+    def position(self, digest: str) -> int:
+        """Which of all revisions it was, by when they were first seen; 0 for one that is not known."""
+        with self.database.read() as connection:
+            return connection.scalar(select(revisions.c.seq).where(revisions.c.digest == digest)) or 0
+
+    def newest_position(self) -> int:
+        """That of the newest one, whatever became of it."""
+        with self.database.read() as connection:
+            return connection.scalar(select(func.max(revisions.c.seq))) or 0
 
     def newest(self) -> RevisionRecord | None:
         """The revision that was first seen last, of those that were live."""

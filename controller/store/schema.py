@@ -21,7 +21,7 @@ from sqlalchemy import (
 
 from controller.store.column_types import INTEGER, TEXT, short_text
 
-HEAD = "0019"
+HEAD = "0020"
 """The newest migration."""
 
 metadata = MetaData(
@@ -142,8 +142,13 @@ holds = Table(
     Column("user", TEXT, nullable=False),
     Column("at", Float, nullable=False),
     Column("until", Float, nullable=False),
+    Column("rollback", short_text(64), nullable=False, server_default=""),
+    Column("taken", short_text(255), nullable=False, server_default=""),
+    Column("why", TEXT, nullable=False, server_default=""),
+    Column("newest", INTEGER, nullable=False, server_default="0"),
 )
-"""What minions shall have in place of their desired documents: those of pull requests that are not merged yet."""
+"""What minions shall have in place of their desired documents: those of pull requests that are not merged yet, and
+those of an earlier revision."""
 
 runs = Table(
     "runs",

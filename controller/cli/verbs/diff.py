@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any, cast
 
 import click
 
 from controller.cli import options, output
 from controller.cli.client import Client
-from controller.cli.failure import COMPILE, OK, PENDING
+from controller.cli.failure import COMPILE, FAILED, OK, PENDING
+from controller.cli.report_output import Form, exit_code, last_report, show
 from controller.report.escape import code_span, fenced
 from controller.schema.plans import DriftView, MinionDiff
+from controller.schema.requests import PreviewQuestion
+from controller.schema.targets import TargetExpression
 from highstate.types import state_title
 
 _GIVEN = "templates of these states are given other values"
@@ -20,12 +24,64 @@ _MOST_CODE = 300
 
 
 @click.command("diff")
-@click.argument("minion", required=False)
-@click.option("--exit-code", is_flag=True, help="Exit 2 when something is pending or drifted.")
+@click.argument("minions", metavar="[MINION]...", nargs=-1)
+@click.option("--rev", metavar="A..B", help="From one revision to another; an empty side is what is live.")
+@click.option("--target", help="Only minions that this glob (or the kind given) matches.")
+@options.targeting
+@click.option("--exit-code", "detailed", is_flag=True, help="Exit 4 in place of 1 when something does not compile.")
 @click.option("--out", type=click.Choice(["text", "markdown", "json", "yaml"]), default="text", show_default=True)
 @options.config_dir
-def diff_command(minion: str | None, exit_code: bool, out: str, config_dir: Path) -> int:
-    """What is pending on MINION and what drifted there; without MINION: on all that have any."""
+def diff_command(
+    minions: tuple[str, ...],
+    rev: str | None,
+    target: str | None,
+    kind: str | None,
+    detailed: bool,
+    out: str,
+    config_dir: Path,
+) -> int:
+    """What is pending on MINION and what drifted there; of many minions, or all, by classes of the same change.
+
+    With --rev what two revisions mean for them: commits, branches, tags, or what history shows. Exits 0 when there is
+    nothing, 2 when there is something, 1 when something does not compile.
+    """
+    if rev is None and target is None and len(minions) == 1:
+        return _of_one(minions[0], out, config_dir, detailed=detailed)
+    meant = _meant(minions, target, kind)
+    with Client(config_dir) as client:
+        if rev is None:
+            asked = meant or TargetExpression()
+            query: dict[str, Any] = {"expression": asked.expression, "kind": asked.kind}
+            report = last_report(client.stream("/diff/fleet", **query))
+        else:
+            base, head = _sides(rev)
+            question = PreviewQuestion(base=base, head=head, target=meant, live="none", revisions=True)
+            report = last_report(client.stream("/preview", question))
+    if minions and len(set(minions)) > report.minions:
+        output.remark(f"{len(set(minions)) - report.minions} of the minions that are named are not known here")
+    show(report, cast(Form, out))
+    return exit_code(report, detailed=detailed)
+
+
+def _sides(rev: str) -> tuple[str, str]:
+    """`A..B`, `A..` and `..B`."""
+    base, dots, head = rev.partition("..")
+    if not dots or head.startswith(".") or not (base or head):
+        raise click.UsageError(f"--rev {rev}: write A..B, A.. (to what is live) or ..B (from what is live)")
+    return base, head
+
+
+def _meant(minions: tuple[str, ...], target: str | None, kind: str | None) -> TargetExpression | None:
+    if kind is not None and target is None:
+        raise click.UsageError(f"a kind of target ({kind}) needs --target")
+    if minions and target is not None:
+        raise click.UsageError("MINION and --target: say one of them")
+    if minions:
+        return TargetExpression(kind="list", expression=",".join(minions))
+    return None if target is None else TargetExpression(kind=kind or "glob", expression=target)  # type: ignore[arg-type]  # a choice of click's
+
+
+def _of_one(minion: str, out: str, config_dir: Path, *, detailed: bool) -> int:
     with Client(config_dir) as client:
         diffs = client.get("/diff", tuple[MinionDiff, ...], minion=minion)
     if out == "markdown":
@@ -37,9 +93,9 @@ def diff_command(minion: str | None, exit_code: bool, out: str, config_dir: Path
             _show(diff)
         if not any(map(_tells, diffs)):
             output.remark("nothing is pending, nothing drifted")
-    if exit_code and any(diff.errors for diff in diffs):
-        return COMPILE
-    return PENDING if exit_code and any(diff.text or diff.changes or diff.drift for diff in diffs) else OK
+    if any(diff.errors for diff in diffs):
+        return COMPILE if detailed else FAILED
+    return PENDING if any(diff.text or diff.changes or diff.drift for diff in diffs) else OK
 
 
 def _show(diff: MinionDiff) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import fnmatch
-import sys
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -15,16 +14,15 @@ from controller.cli import options, output
 from controller.cli.client import Client
 from controller.cli.compile_inputs import mapping_of, options_of
 from controller.cli.failure import NO_TARGET, USAGE, Failure
-from controller.cli.report_output import FORMS, Form, exit_code, form_of, save, show
+from controller.cli.report_output import FORMS, Form, clear, exit_code, form_of, last_report, progress, save, show
 from controller.cli.verbs.pulls import wanted
-from controller.schema.preview_stream import PreviewFinished, PreviewProgress
+from controller.schema.preview_stream import PreviewProgress
 from controller.schema.pulls import PullView
 from controller.schema.reports import PreviewReport
 from controller.schema.requests import PreviewQuestion
 from controller.schema.targets import TargetExpression
 
 _HOW_TO_WRITE = "write it by `saltern run '*' grains.items --out json`"
-_CLEAR = "\r\x1b[K"
 _STATES = ("running", "queued", "failed", "done", "")
 """Of previews, in the order in which they are listed."""
 
@@ -143,20 +141,8 @@ def _question(
 
 
 def _from_controller(question: PreviewQuestion, config_dir: Path) -> PreviewReport:
-    report = None
     with Client(config_dir) as client:
-        try:
-            for item in client.stream("/preview", question):
-                match item:
-                    case PreviewProgress():
-                        _progress(item)
-                    case PreviewFinished():
-                        report = item.report
-        finally:
-            _clear()
-    if report is None:
-        raise Failure("the preview ended before its report", hint="see the controller's log")
-    return report
+        return last_report(client.stream("/preview", question))
 
 
 def _from_working_copy(
@@ -189,12 +175,12 @@ def _from_working_copy(
             restricted=question.restricted,
         )
         return preview_locally(
-            asked, time.time(), lambda done, of: _progress(PreviewProgress(text="compiling", done=done, of=of))
+            asked, time.time(), lambda done, of: progress(PreviewProgress(text="compiling", done=done, of=of))
         )
     except (LocalPreviewImpossible, BadCase) as error:
         raise Failure(str(error)) from None
     finally:
-        _clear()
+        clear()
 
 
 def _chosen(grains: Mapping[str, Any], target: TargetExpression | None) -> dict[str, Any]:
@@ -227,15 +213,3 @@ def _environments(given: Sequence[str]) -> dict[str, list[str]]:
         saltenv, folder = environment_of(text)
         roots.setdefault(saltenv, []).append(folder)
     return roots
-
-
-def _progress(item: PreviewProgress) -> None:
-    """The last line of a terminal says how far it is."""
-    if sys.stderr.isatty():
-        text = f"{item.text}: {item.done} of {item.of}" if item.of else item.text
-        click.echo(_CLEAR + output.printable(text).replace("\n", " ")[:79], nl=False, err=True)
-
-
-def _clear() -> None:
-    if sys.stderr.isatty():
-        click.echo(_CLEAR, nl=False, err=True)

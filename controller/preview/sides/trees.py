@@ -5,10 +5,11 @@ from __future__ import annotations
 import contextlib
 from dataclasses import dataclass
 
+from controller.preview.sides.revisions import RevisionTrees
 from controller.preview.threads import PreviewThreads
 from controller.schema.errors import ServiceError
 from controller.schema.requests import PreviewQuestion
-from gitfs.errors import UnknownRef
+from gitfs.errors import GitfsError, UnknownRef
 from gitfs.mirror.fetched import Fetched
 from gitfs.source import MergedTrees, Source
 
@@ -21,10 +22,14 @@ class SideTrees:
     """Finds the trees of both sides."""
 
     source: Source
+    revisions: RevisionTrees
     threads: PreviewThreads
 
     def _found(self, question: PreviewQuestion) -> MergedTrees:
         """The trees that are compared; UnknownRef."""
+        if question.revisions:
+            of = self.revisions.of
+            return MergedTrees(before=of(question.base), after=of(question.head), merged=False)
         if question.merge:
             return self.source.merged(question.base, question.head)
         return MergedTrees(before=self.source.at(question.base), after=self.source.at(question.head), merged=False)
@@ -38,6 +43,8 @@ class SideTrees:
             return await self.threads.run(self._found, question)
         except UnknownRef as error:
             raise ServiceError("not-found", str(error), hint="`saltern remote list` shows what is fetched") from error
+        except GitfsError as error:
+            raise ServiceError("conflict", f"a revision cannot be read any more: {error}") from error
 
     def _fetch(self) -> None:
         """Bring what the remotes have now; what that means for live trees is for the next notice of each remote."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Literal, TypeAlias
 
 from controller.schema.structs import ApiStruct
+from controller.schema.targets import TargetExpression
 
 RolloutAction: TypeAlias = Literal["pause", "resume", "abort", "retry", "approve", "promote", "confirm"]
 
@@ -73,6 +74,8 @@ class RollbackQuestion(ApiStruct, frozen=True, kw_only=True):
     to: str = ""
     """Label of a revision; empty: the one before the live one."""
     why: str = ""
+    target: TargetExpression | None = None
+    """These minions alone go back; None: everybody does."""
 
 
 class QuarantineQuestion(ApiStruct, frozen=True, kw_only=True):
@@ -80,13 +83,19 @@ class QuarantineQuestion(ApiStruct, frozen=True, kw_only=True):
 
     name: str = ""
     """Label of a revision, or its beginning; empty: all."""
+    target: TargetExpression | None = None
+    """These minions alone have what is live again."""
 
 
 class QuarantineView(ApiStruct, frozen=True, kw_only=True):
-    """A revision that does not go live."""
+    """A revision that does not go live, or not on some minions."""
 
     revision: str
     back_to: str
     user: str
     why: str
     at: float
+    rollback: str = ""
+    """Id, where some minions alone were taken back."""
+    minions: tuple[str, ...] = ()
+    """Those that are held at the earlier revision; empty: it is so for everybody."""

@@ -165,13 +165,13 @@ def test_a_folder_before_or_after_the_verb_counts(saltern, served, config_dir, t
 
 
 def test_diff_history_and_show(saltern, served):
-    done = saltern("diff")
+    done = saltern("diff", "web1")
     assert "web1: abc -> def" in done.out
     assert "~ file.managed motd" in done.out
     assert "drifted" in done.out
-    assert saltern("diff", "--exit-code").code == 2
-    assert saltern("diff", "db1", "--exit-code").code == 0
-    assert json.loads(saltern("diff", "--out", "json").out)[0]["changes"][0]["fields"][0]["new"] == 2
+    assert done.code == saltern("diff", "web1", "--exit-code").code == 2
+    assert saltern("diff", "db1").code == saltern("diff", "db1", "--exit-code").code == 0
+    assert json.loads(saltern("diff", "web1", "--out", "json").out)[0]["changes"][0]["fields"][0]["new"] == 2
     history = saltern("history", "web1", "-n", "2").out.splitlines()
     assert len(history) == 3
     assert "run-0" in history[1]
@@ -199,7 +199,7 @@ def test_a_kind_of_target_needs_a_target(saltern, served):
 
 
 def test_a_diff_as_markdown(saltern, served):
-    shown = saltern("diff", "--out", "markdown").out.splitlines()
+    shown = saltern("diff", "web1", "--out", "markdown").out.splitlines()
     assert shown[0] == "### `web1`: `abc` → `def`"
     assert shown[shown.index("```diff") + 1] == "~ file.managed motd"
     assert "    would be updated" in shown[shown.index("Drifted:") :]
@@ -213,8 +213,8 @@ def test_warnings_of_a_compile_are_shown(saltern, served):
     assert WARNING in saltern("status", "-v").out
     assert WARNING not in saltern("status").out
     assert json.loads(saltern("status", "web1", "--out", "json").out)["minions"][0]["warnings"] == [WARNING]
-    assert f"warning: {WARNING}" in saltern("diff").out
-    assert json.loads(saltern("diff", "--out", "json").out)[0]["warnings"] == [WARNING]
+    assert f"warning: {WARNING}" in saltern("diff", "web1").out
+    assert json.loads(saltern("diff", "web1", "--out", "json").out)[0]["warnings"] == [WARNING]
     words = ("preview", "--base", "main", "--head", "warned")
     assert WARNING in saltern(*words).out
     assert json.loads(saltern(*words, "--out", "json").out)["warned"][0]["texts"] == [WARNING]

@@ -1,5 +1,6 @@
 """The decision table of one minion, case by case, and laws that hold for every state."""
 
+import math
 from dataclasses import replace
 
 import pytest
@@ -53,6 +54,7 @@ DRIFT = Drift(run_id="d1", found_at=NOW, chunks=2, remediations=0, remediated_at
 MISSED = replace(SYNCED, drift=replace(DRIFT, missed=True))
 PART = replace(SYNCED, unchecked="r1")
 HELD = replace(SYNCED, hold_until=NOW + 500)
+TAKEN_BACK = replace(SYNCED, hold_until=math.inf)
 
 
 @pytest.mark.parametrize(
@@ -60,6 +62,26 @@ HELD = replace(SYNCED, hold_until=NOW + 500)
     [
         pytest.param(SYNCED, AUTO, [], id="synced: nothing"),
         pytest.param(HELD, AUTO, [RequeueAfter(NOW + 500)], id="held: until its time is over"),
+        pytest.param(TAKEN_BACK, AUTO, [], id="taken back: for as long as nothing newer is live"),
+        pytest.param(
+            replace(PUSHED, hold_until=math.inf),
+            AUTO,
+            [SendDesired(), Apply(whole=False)],
+            id="taken back: what is held is applied",
+        ),
+        pytest.param(replace(TAKEN_BACK, superseded=True), AUTO, [ReleaseHold()], id="taken back: superseded"),
+        pytest.param(
+            replace(TAKEN_BACK, superseded=True, connected=False), AUTO, [ReleaseHold()], id="superseded while away"
+        ),
+        pytest.param(
+            replace(TAKEN_BACK, drift=DRIFT), REMEDIATE, [Remediate("d1")], id="taken back: drift is healed to that"
+        ),
+        pytest.param(
+            replace(PUSHED, hold_until=math.inf),
+            SHUT,
+            [RequeueAfter(OPENS)],
+            id="taken back: its window is kept",
+        ),
         pytest.param(
             replace(PUSHED, hold_until=NOW + 500),
             AUTO,

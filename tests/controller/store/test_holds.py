@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 
+from controller.reconcile.holds import is_superseded
 from controller.store import AppliedRecord, DesiredRecord, HoldRecord, RevisionRecord, Store
 from controller.store.holds import DocumentGone
 
@@ -78,3 +81,34 @@ def test_a_revision_of_a_pull_request_was_never_live(store):
     store.revisions.add(RevisionRecord(digest="pull", label="#7@aaaaaaaa", first_seen=2.0, pull="hub:org/states#7"))
     assert store.revisions.newest().digest == "main"
     assert [each.digest for each in store.revisions.newest_of(9)] == ["main"]
+
+
+def test_a_minion_that_was_taken_back_holds_an_earlier_revision_without_an_end(store):
+    record = HoldRecord(
+        minion="web1", digest="head", revision="main", user="max", at=2.0, rollback="r1", taken="bad", why="it hangs",
+        newest=store.revisions.newest_position(),
+    )  # fmt: skip
+    store.holds.put([record, hold("web2")])
+    assert store.holds.of_rollbacks() == [record]
+    assert record.until == math.inf
+    row = store.minions.status(["web1"])[0]
+    assert (row.hold, row.desired.digest, row.compiled_for) == (record, "head", "main")
+    store.revisions.add(RevisionRecord(digest="new", label="new", first_seen=0.5))
+    assert store.revisions.position("new") == store.revisions.newest_position() > record.newest
+    assert store.revisions.position("nowhere") == 0
+
+
+@pytest.mark.parametrize(
+    ("live", "ended"),
+    [
+        pytest.param(0, False, id="nothing is live yet"),
+        pytest.param(2, True, id="older than what is held"),
+        pytest.param(3, True, id="what is held"),
+        pytest.param(4, False, id="taken back, too"),
+        pytest.param(5, False, id="what was live then"),
+        pytest.param(6, True, id="newer"),
+    ],
+)
+def test_what_ends_a_hold_of_an_earlier_revision(live, ended):
+    record = HoldRecord(minion="web1", digest="d", revision="r", user="", at=2.0, rollback="r1", newest=5)
+    assert is_superseded(record, held=3, live=live) is ended

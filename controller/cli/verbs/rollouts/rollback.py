@@ -10,36 +10,72 @@ from controller.cli import options, output
 from controller.cli.client import Client
 from controller.cli.failure import NO_TARGET, OK, Failure
 from controller.schema.fleet.rollouts import QuarantineQuestion, QuarantineView, RollbackQuestion
+from controller.schema.targets import TargetExpression
+
+_NAMED = 5
+"""Minions that a line names."""
 
 
 @click.command("rollback")
 @click.option(
     "--to", default="", help="Revision to go back to, as lists show it; the one before the live one by default."
 )
+@click.option(
+    "--target", help="Take back only the minions that this glob (or the kind given) matches, and hold them there."
+)
+@options.targeting_without_list
 @click.option("--why", default="", help="Kept with it, for others.")
 @click.option("--list", "listed", is_flag=True, help="Show the revisions that were taken back.")
 @click.option("--undo", "undone", metavar="REVISION", help="Let a revision go live again; `all`: each.")
 @options.out
 @options.config_dir
-def rollback_command(to: str, why: str, listed: bool, undone: str | None, out: str, config_dir: Path) -> int:
-    """Take the live revision back: an earlier one is live in its place until something newer is pushed."""
+def rollback_command(
+    to: str,
+    target: str | None,
+    kind: str | None,
+    why: str,
+    listed: bool,
+    undone: str | None,
+    out: str,
+    config_dir: Path,
+) -> int:
+    """Take the live revision back: an earlier one is live in its place until something newer is pushed.
+
+    With --target some minions go back, and the others keep what is live.
+    """
+    if kind is not None and target is None:
+        raise click.UsageError(f"a kind of target ({kind}) needs --target")
+    meant = None if target is None else TargetExpression(kind=kind or "glob", expression=target)  # type: ignore[arg-type]  # a choice of click's
     with Client(config_dir) as client:
         if listed:
             _show(client.get("/quarantine", tuple[QuarantineView, ...]), out)
             return OK
         if undone is not None:
-            question = QuarantineQuestion(name="" if undone == "all" else undone)
+            question = QuarantineQuestion(name="" if undone == "all" else undone, target=meant)
             found = client.post("/quarantine/release", question, tuple[QuarantineView, ...])
             if not found:
-                raise Failure(f"no revision {undone} was taken back", NO_TARGET)
+                where = " on these minions" if meant else ""
+                raise Failure(f"no revision {undone} was taken back{where}", NO_TARGET, hint="see: rollback --list")
             _show(found, out, "may go live again")
             return OK
-        view = client.post("/rollback", RollbackQuestion(to=to, why=why), QuarantineView)
+        view = client.post("/rollback", RollbackQuestion(to=to, why=why, target=meant), QuarantineView)
     if out != "text":
         output.document(view, out)
         return OK
+    if view.rollback:
+        minions = output.counted(len(view.minions), "minion")
+        click.echo(
+            f"took {minions} back from {view.revision}: {view.back_to} is held there until something newer is live"
+        )
+        return OK
     click.echo(f"took {view.revision} back: {view.back_to} is live until something newer is pushed")
     return OK
+
+
+def _named(minions: tuple[str, ...]) -> str:
+    """`web1, web2 and 3 more`."""
+    more = f" and {len(minions) - _NAMED} more" if len(minions) > _NAMED else ""
+    return ", ".join(minions[:_NAMED]) + more
 
 
 def _show(found: tuple[QuarantineView, ...], out: str, said: str = "") -> None:
@@ -48,6 +84,7 @@ def _show(found: tuple[QuarantineView, ...], out: str, said: str = "") -> None:
         return
     for one in found:
         text = said or f"taken back to {one.back_to}" + (f" by {one.user}" if one.user else "")
-        click.echo(f"{one.revision}  {text}  {output.printable(one.why)}".rstrip())
+        where = f" on {output.printable(_named(one.minions))}" if one.rollback else ""
+        click.echo(f"{one.revision}  {text}{where}  {output.printable(one.why)}".rstrip())
     if not found:
         output.remark("no revision was taken back")
