@@ -20,27 +20,30 @@ import structlog
 
 from controller.api.service import ControllerService
 from controller.api.serving import serve
+from controller.cluster.leader import is_waiting_at, serve_cluster
+from controller.cluster.standby import leading
 from controller.compilation.sources import open_source
 from controller.composition.controller import Parts, compose
 from controller.composition.shared import Resources
 from controller.config.settings import ControllerSettings
+from controller.observe.cluster_metrics import ClusterMetrics
 from controller.observe.loop_stalls import StallSelector, StallWatch
 from controller.observe.metrics import Metrics
 from controller.observe.relay_metrics import RelayMetrics
+from controller.observe.service_manager import tell_service_manager
 from controller.sessions.presence import Presence
 from controller.store import Store
 from controller.store.exclusive_use import exclusive_use
-from controller.store.leadership import Lease, is_shared
+from controller.store.leadership import Lease
 from gitfs.changes import Changes
 from gitfs.fetching.fork_server import ForkServer
+from wire.limits import nobody
 from wire.messages import Heartbeat
 
 log = structlog.get_logger("saltern.controller")
 
 PRUNE_SECONDS = 600.0
 """Between two prunings of the store."""
-STANDBY_SECONDS = 0.5
-"""Between two looks of a controller that waits whether the one that leads is gone."""
 FIRST_HEARTBEATS = 10
 """That come each second: after a restart minions reconnect within about a second."""
 
@@ -77,39 +80,18 @@ async def _run(settings: ControllerSettings, fork_server: ForkServer | None, sel
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
-    async with _leading(settings.store_url, stop) as lease:
+    metrics = Metrics(time.time)
+    cluster = ClusterMetrics(metrics.registry)
+    async with leading(settings, metrics, cluster, stop) as lease:
         if stop.is_set():
             return 0
-        async with controller(settings, fork_server, selector, fence=lease.epoch if lease else 0) as running:
+        async with controller(settings, fork_server, selector, metrics=metrics, lease=lease) as running:
             log.info("ready", publish_port=running.ports[0], ret_port=running.ports[1], socket=str(settings.socket))
+            tell_service_manager("READY=1", "STATUS=leads" if lease else "STATUS=serves")
             await stop.wait()
             log.info("stopping")
+            tell_service_manager("STOPPING=1")
         return 1 if running.failed or (lease is not None and lease.lost) else 0
-
-
-@contextlib.asynccontextmanager
-async def _leading(url: str, stop: asyncio.Event) -> AsyncIterator[Lease | None]:
-    """Wait until this controller leads, where several share a database; None where none can."""
-    if not is_shared(url):
-        yield None
-        return
-    loop = asyncio.get_running_loop()
-    lease = Lease(url, partial(loop.call_soon_threadsafe, stop.set))
-    try:
-        said = ""
-        while not stop.is_set():
-            leader = await asyncio.to_thread(lease.try_to_lead)
-            if lease.leads:
-                log.info("leads", epoch=lease.epoch)
-                break
-            if leader != said:
-                log.info("another controller leads: this one waits to take over", leader=leader)
-                said = leader
-            with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(stop.wait(), STANDBY_SECONDS)
-        yield lease
-    finally:
-        await asyncio.to_thread(lease.close)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,7 +111,8 @@ async def controller(
     fork_server: ForkServer | None = None,
     selector: StallSelector | None = None,
     *,
-    fence: int = 0,
+    metrics: Metrics | None = None,
+    lease: Lease | None = None,
 ) -> AsyncIterator[Running]:
     """Start everything; take it down at the end.
 
@@ -137,17 +120,26 @@ async def controller(
         settings: of the controller.
         fork_server: for fetches.
         selector: the loop's, where its stalls are to be measured.
-        fence: see `Store`.
+        metrics: that have counted what was before.
+        lease: with which it leads, where several share its database.
     """
     async with contextlib.AsyncExitStack() as stack:
         stack.enter_context(exclusive_use(settings.store_url))
-        store = stack.enter_context(Store(settings.store_url, fence))
-        metrics = Metrics(time.time)
+        store = stack.enter_context(Store(settings.store_url, lease.epoch if lease else 0))
+        metrics = metrics or Metrics(time.time)
         source = stack.enter_context(open_source(settings, fork_server, partial(metrics.limit_refused, "git")))
         changes = Changes(source.remotes, roots=source.roots)
         loop = asyncio.get_running_loop()
         source.on_news = partial(_hint, loop, changes)
-        parts = compose(Resources(settings=settings, store=store, source=source, changes=changes, metrics=metrics))
+        resources = Resources(
+            settings=settings,
+            store=store,
+            source=source,
+            changes=changes,
+            metrics=metrics,
+            is_controller=partial(is_waiting_at, lease) if lease else nobody,
+        )
+        parts = compose(resources)
         if selector is not None:
             stack.enter_context(StallWatch(loop, selector, parts.metrics.stalled))
         for pool in parts.pools:
@@ -155,13 +147,10 @@ async def controller(
         stack.callback(parts.reactor.process.close)
         parts.server.start()
         stack.callback(parts.server.stop)
-        parts.metrics.watch_minions(parts.service.state.samples)
-        RelayMetrics(parts.metrics.registry, parts.server.relays)
-        parts.metrics.watch_strangers(parts.server.stranger_connections, parts.server.stranger_bytes)
+        _watch(parts)
         parts.runners.end_lost()
         parts.reactor.actions.jobs.state_calls.end_unsent()
-        api = serve(parts.service, parts.access, settings, parts.metrics, parts.pull_requests.hint)
-        await stack.enter_async_context(api)
+        await stack.enter_async_context(_serve(parts, lease))
         await stack.enter_async_context(changes)
         stack.push_async_callback(parts.event_log.flush)  # what the others say while they end is kept, too
         tasks = _start_tasks(parts)
@@ -182,6 +171,25 @@ def _hint(loop: asyncio.AbstractEventLoop, changes: Changes, remote: str) -> Non
     """Have a remote fetched, from another thread; not any more while the loop ends."""
     with contextlib.suppress(RuntimeError):
         loop.call_soon_threadsafe(changes.pushed, remote)
+
+
+@contextlib.asynccontextmanager
+async def _serve(parts: Parts, lease: Lease | None) -> AsyncIterator[None]:
+    """Answer people and forges, also those who come to controllers that wait."""
+    settings, metrics = parts.resources.settings, parts.metrics
+    async with serve(parts.service, parts.access, settings, metrics, parts.pull_requests.hint) as listening:
+        if lease is None:
+            yield
+            return
+        async with serve_cluster(lease, listening, settings, metrics, parts.keypair):
+            yield
+
+
+def _watch(parts: Parts) -> None:
+    """Have metrics look at what is there."""
+    parts.metrics.watch_minions(parts.service.state.samples)
+    RelayMetrics(parts.metrics.registry, parts.server.relays)
+    parts.metrics.watch_strangers(parts.server.stranger_connections, parts.server.stranger_bytes)
 
 
 def _start_tasks(parts: Parts) -> list[asyncio.Task[None]]:

@@ -6,12 +6,18 @@ One object of each goes to `wire.server.server` and to the decoder of messages. 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from options.limits import CountRefusal, LimitCount, LimitSeconds, uncounted
 
 KIB = 1024
 MIB = 1024 * KIB
+
+
+def nobody(_: str) -> bool:
+    """No address is that of another controller."""
+    return False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -148,3 +154,6 @@ class WireLimits:
     stranger_refused: CountRefusal = uncounted
     minion_refused: CountRefusal = uncounted
     relay_refused: CountRefusal = uncounted
+    is_controller: Callable[[str], bool] = nobody
+    """Whether an IP address is that of another controller, through which many minions come: limits of one address do
+    not hold for it."""

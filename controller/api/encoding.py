@@ -36,6 +36,7 @@ _STATUS: dict[ErrorKind, int] = {
     "conflict": 409,
     "compile": 422,
     "internal": 500,
+    "unavailable": 503,
 }
 
 

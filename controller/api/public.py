@@ -56,7 +56,7 @@ def public_app(
     """The application for http_host:http_port."""
     on_refusal = partial(metrics.limit_refused, "webhook")
     return Litestar(
-        route_handlers=[health, exposition, hook, report_page, events],
+        route_handlers=[health, leader, exposition, hook, report_page, events],
         state=State(
             {
                 "service": service,
@@ -103,6 +103,12 @@ class CachedExposition:
 async def health() -> str:
     """For a load balancer or systemd: the loop turns."""
     return "ok\n"
+
+
+@get("/leader")
+async def leader() -> str:
+    """For a load balancer before several controllers: one that waits answers 503 (`controller.cluster.standby`)."""
+    return "leads\n"
 
 
 @get("/metrics")

@@ -7,13 +7,14 @@ import contextlib
 import os
 import socket
 import stat
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
 import uvicorn
 from litestar import Litestar
+from litestar.types import ASGIApp
 
 from controller.access.access import Access
 from controller.api.admin import admin_app
@@ -38,6 +39,9 @@ class Listening:
     socket: Path
     http: tuple[str, int] | None
     """Host and port of hook and metrics; None when they are off."""
+    admin: Litestar
+    public: Litestar | None
+    """The application at `http`."""
 
 
 @contextlib.asynccontextmanager
@@ -50,23 +54,39 @@ async def serve(
 ) -> AsyncIterator[Listening]:
     """Serve both APIs while the body runs. CannotListen when a socket is taken or not permitted."""
     async with contextlib.AsyncExitStack() as stack:
-        admin = stack.enter_context(_unix_socket(settings.socket, shared=settings.access.shared))
+        refused = partial(metrics.limit_refused, "api")
+        admin, public = admin_app(service, access, settings.limits.api, refused), None
+        if settings.http_port:
+            public = public_app(
+                service,
+                metrics,
+                settings.hook_secret,
+                settings.limits.webhook,
+                hint_pull,
+                events_token=settings.events_token,
+            )
+        http = await stack.enter_async_context(serve_apps(admin, public, settings, metrics))
+        yield Listening(socket=settings.socket, http=http, admin=admin, public=public)
+
+
+@contextlib.asynccontextmanager
+async def serve_apps(
+    admin: ASGIApp, public: ASGIApp | None, settings: ControllerSettings, metrics: Metrics
+) -> AsyncIterator[tuple[str, int] | None]:
+    """Serve these on the unix socket and on the HTTP port, whose address it gives; CannotListen as `serve`."""
+    async with contextlib.AsyncExitStack() as stack:
+        bound = stack.enter_context(_unix_socket(settings.socket, shared=settings.access.shared))
         limits, refused = settings.limits.api, partial(metrics.limit_refused, "api")
         protocol = deadline_protocol(limits.connections, limits.request_seconds, refused)
-        await stack.enter_async_context(_serving(admin_app(service, access, limits, refused), admin, protocol))
-        http = None
-        if settings.http_port:
-            public = stack.enter_context(_tcp_socket(settings.http_host, settings.http_port))
-            http = public.getsockname()[:2]
-            outside = settings.limits.webhook
-            protocol = deadline_protocol(
-                outside.connections, outside.request_seconds, partial(metrics.limit_refused, "webhook")
-            )
-            app = public_app(
-                service, metrics, settings.hook_secret, outside, hint_pull, events_token=settings.events_token
-            )
-            await stack.enter_async_context(_serving(app, public, protocol))
-        yield Listening(socket=settings.socket, http=http)
+        await stack.enter_async_context(serving(admin, (bound,), protocol))
+        if public is None:
+            yield None
+            return
+        bound = stack.enter_context(_tcp_socket(settings.http_host, settings.http_port))
+        outside, refused = settings.limits.webhook, partial(metrics.limit_refused, "webhook")
+        protocol = deadline_protocol(outside.connections, outside.request_seconds, refused)
+        await stack.enter_async_context(serving(public, (bound,), protocol))
+        yield bound.getsockname()[:2]
 
 
 class _Server(uvicorn.Server):
@@ -85,7 +105,10 @@ class _Server(uvicorn.Server):
 
 
 @contextlib.asynccontextmanager
-async def _serving(app: Litestar, bound: socket.socket, protocol: type[DeadlineProtocol]) -> AsyncIterator[None]:
+async def serving(
+    app: ASGIApp, bound: Sequence[socket.socket], protocol: type[DeadlineProtocol]
+) -> AsyncIterator[Callable[[], DeadlineProtocol]]:
+    """Serve an application on sockets that listen; what it gives makes the protocol of a connection by another way."""
     config = uvicorn.Config(
         app,
         http=protocol,
@@ -100,11 +123,11 @@ async def _serving(app: Litestar, bound: socket.socket, protocol: type[DeadlineP
         timeout_graceful_shutdown=_GRACE,
     )
     server = _Server(config)
-    task = asyncio.create_task(server.serve(sockets=[bound]))
+    task = asyncio.create_task(server.serve(sockets=[*bound]))
     try:
         while not server.started and not task.done():
             await asyncio.sleep(0.001)
-        yield
+        yield lambda: protocol(config=config, server_state=server.server_state, app_state=server.lifespan.state)
     finally:
         server.stop.set()
         await task

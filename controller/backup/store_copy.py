@@ -17,7 +17,7 @@ from sqlalchemy.engine import make_url
 from sqlalchemy.exc import SQLAlchemyError
 
 from controller.store import Store, schema
-from controller.store.database import engine_of, explained
+from controller.store.database import OF_LEADERSHIP, engine_of, explained
 from controller.store.errors import StoreError, StoreUnavailable
 from controller.store.exclusive_use import exclusive_use
 from controller.store.leadership import Lease, is_shared
@@ -77,7 +77,7 @@ def unused(url: str) -> Iterator[None]:
     try:
         leader = lease.try_to_lead()
         if not lease.leads:
-            raise StoreError(f"the controller {leader} uses the database: stop all that share it")
+            raise StoreError(f"the controller {leader.holder} uses the database: stop all that share it")
         yield
     finally:
         lease.close()
@@ -89,7 +89,7 @@ def holds_something(url: str) -> bool:
         return _file_of(url).exists()
     engine = engine_of(url)
     try:
-        return bool(set(inspect(engine).get_table_names()) - {"leadership"})
+        return bool(set(inspect(engine).get_table_names()) - OF_LEADERSHIP)
     except SQLAlchemyError as error:
         raise StoreUnavailable(explained(str(engine.url.database), error)) from error
     finally:

@@ -24,7 +24,12 @@ from controller.schema.streams import StreamItem
 _View = TypeVar("_View")
 
 _ITEMS = msgspec.json.Decoder(StreamItem)
-_CODES: dict[ErrorKind, int] = {"no-target": NO_TARGET, "compile": COMPILE, "bad-request": USAGE}
+_CODES: dict[ErrorKind, int] = {
+    "no-target": NO_TARGET,
+    "compile": COMPILE,
+    "bad-request": USAGE,
+    "unavailable": UNREACHABLE,
+}
 
 
 class Client:

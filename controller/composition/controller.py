@@ -34,6 +34,7 @@ from controller.rollouts.rollouts import RolloutReconciler
 from controller.runners.runner_jobs import RunnerJobs
 from controller.schedules.controller_schedule import ControllerSchedule
 from controller.schedules.switches import Switches
+from wire.keys import KeyPair
 from wire.server.server import Server
 
 
@@ -43,6 +44,7 @@ class Parts:
 
     resources: Resources
     epoch: str
+    keypair: KeyPair
     metrics: Metrics
     event_log: EventLog
     server: Server
@@ -95,6 +97,7 @@ def compose(resources: Resources) -> Parts:
     return Parts(
         resources=resources,
         epoch=shared.epoch,
+        keypair=shared.keypair,
         metrics=shared.metrics,
         event_log=shared.event_log,
         server=wire.server,

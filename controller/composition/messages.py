@@ -62,6 +62,7 @@ def compose_wire(shared: Shared) -> WireParts:
         stranger_refused=partial(shared.metrics.limit_refused, "stranger"),
         minion_refused=minion_refused,
         relay_refused=partial(shared.metrics.limit_refused, "relay"),
+        is_controller=shared.resources.is_controller,
     )
     server = Server(
         bind, shared.keypair, shared.keyring, backpressure.put, borders=borders, expected=shared.keyring.count_accepted

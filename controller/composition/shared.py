@@ -24,6 +24,7 @@ from gitfs.changes import Changes
 from gitfs.source import Source
 from reactors.bus import Bus, QueueBounds
 from wire.keys import KeyPair, fingerprint, load_or_create
+from wire.limits import nobody
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,6 +36,8 @@ class Resources:
     source: Source
     changes: Changes
     metrics: Metrics
+    is_controller: Callable[[str], bool] = nobody
+    """Whether an address is that of another controller, through which many minions come."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,12 +89,18 @@ def share(resources: Resources) -> Shared:
         clock=clock,
         epoch=uuid.uuid4().hex,
         keypair=keypair,
-        keyring=KeyRegistry(store.keys.all(), settings.limits.stranger, partial(metrics.limit_refused, "stranger")),
+        keyring=KeyRegistry(
+            store.keys.all(),
+            settings.limits.stranger,
+            partial(metrics.limit_refused, "stranger"),
+            resources.is_controller,
+        ),
         enrolment_tokens=EnrolmentDesk(
             store=store.enrolment_tokens,
             limits=settings.limits.stranger,
             clock=clock,
             on_refusal=partial(metrics.limit_refused, "stranger"),
+            is_controller=resources.is_controller,
         ),
         sessions=Sessions(),
         live=live,

@@ -75,6 +75,33 @@ class AccessLimits:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterLimits:
+    """Whoever reaches the ports of a controller that waits, and `cluster_pool_port` of the one that leads."""
+
+    connections: LimitCount = 20_000
+    """Connections of minions that a controller which waits passes on; of more, the newest of the address with the most
+    of them makes room, or the new one is refused."""
+    address_connections: LimitCount = 500
+    """Such connections of an IPv4 address or IPv6 /64 network; more are refused."""
+    dials: LimitCount = 100
+    """Connections that are being passed on and have not reached the leader yet; more wait to be accepted."""
+    dial_seconds: LimitSeconds = 5.0
+    """Seconds that reaching the leader may take."""
+    silence_seconds: LimitSeconds = 120.0
+    """Seconds without a byte in either direction until such a connection is ended; until the leader has sent something,
+    an eighth of it."""
+    waiting_bytes: LimitCount = 64 * 1024 * 1024
+    """Bytes that wait for those who read slowly, 64 KiB of each connection and direction at most; one for which there
+    is no room is ended."""
+    controllers: LimitCount = 512
+    """Connections of controllers that wait to the port for them (`cluster_pool_port`)."""
+    strangers: LimitCount = 8
+    """Connections to that port from addresses that are those of no controller; more are refused."""
+    handshake_seconds: LimitSeconds = 5.0
+    """Seconds until whoever connects to that port has shown the controllers' key."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PreviewLimits:
     """Branches that nobody has approved, which somebody wants to see the effect of."""
 
@@ -291,6 +318,7 @@ class BorderLimits:
     webhook: WebhookLimits = field(default_factory=WebhookLimits)
     api: ApiLimits = field(default_factory=ApiLimits)
     access: AccessLimits = field(default_factory=AccessLimits)
+    cluster: ClusterLimits = field(default_factory=ClusterLimits)
     preview: PreviewLimits = field(default_factory=PreviewLimits)
     pull_request: PullRequestLimits = field(default_factory=PullRequestLimits)
     report: ReportLimits = field(default_factory=ReportLimits)

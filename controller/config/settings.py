@@ -152,6 +152,10 @@ class ControllerSettings:
     interface: HttpAddress = "0.0.0.0"  # noqa: S104 - Salt's default: minions come from anywhere, and show their keys
     publish_port: PortNumber = 4505
     ret_port: PortNumber = 4506
+    cluster_address: OptionText = ""
+    """Where other controllers of the same database reach this one; empty: `interface`, or the name of the machine."""
+    cluster_pool_port: PortNumber = 4520
+    """Of the controller that leads, for those that wait (Salt's name). Without a shared database nothing listens."""
     http_host: HttpAddress = "127.0.0.1"
     http_port: PortNumber = 8765
     """Of the hook, the metrics, the health check and reports of previews; 0: none of them is served."""
@@ -445,6 +449,8 @@ def _contradictions(settings: ControllerSettings) -> list[Fault]:
     if settings.publish_port == settings.ret_port:
         text = "publish_port and ret_port are the same; minions need both"
         faults.append(Fault(place("ret_port", "publish_port"), text))
+    if settings.cluster_pool_port in (settings.publish_port, settings.ret_port):
+        faults.append(Fault(place("cluster_pool_port"), "cluster_pool_port is a port of minions; it needs its own"))
     if settings.minion_timeout <= settings.alive_interval:
         text = (
             f"minion_timeout ({settings.minion_timeout:g}) must be longer than alive_interval "

@@ -7,7 +7,16 @@ from typing import Literal, TypeAlias
 
 from controller.schema.structs import StreamStruct
 
-ErrorKind: TypeAlias = Literal["bad-request", "no-target", "not-found", "conflict", "compile", "forbidden", "internal"]
+ErrorKind: TypeAlias = Literal[
+    "bad-request",
+    "no-target",
+    "not-found",
+    "conflict",
+    "compile",
+    "forbidden",
+    "internal",
+    "unavailable",  # of a controller that waits: none leads that could answer
+]
 
 
 class ServiceError(Exception):

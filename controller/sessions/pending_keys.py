@@ -9,11 +9,11 @@ are known since the start of the controller.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from options.limits import CountRefusal, uncounted
-from wire.limits import StrangerLimits
+from wire.limits import StrangerLimits, nobody
 
 FORGOTTEN_AFTER = 3600.0
 """Seconds. A minion that waits for acceptance asks every 15 s."""
@@ -31,9 +31,17 @@ class PendingKeys:
     Args:
         limits: how many there may be.
         on_refusal: see `options.limits.CountRefusal`.
+        is_controller: whether an address is that of another controller, through which many minions come: their keys
+            count in all, and not for the address.
     """
 
-    def __init__(self, limits: StrangerLimits, on_refusal: CountRefusal = uncounted) -> None:
+    def __init__(
+        self,
+        limits: StrangerLimits,
+        on_refusal: CountRefusal = uncounted,
+        is_controller: Callable[[str], bool] = nobody,
+    ) -> None:
+        self._is_controller = is_controller
         self._limits = limits
         self._on_refusal = on_refusal
         self._asked: OrderedDict[str, _Asked] = OrderedDict()
@@ -74,7 +82,7 @@ class PendingKeys:
     def make_room(self, address: str, now: float) -> str | None:
         """Which key must go so that a new one of this address can wait; empty: none; None: the new one is refused."""
         own = len(self._of_address.get(address, ()))
-        if own >= self._limits.address_pending_keys:
+        if own >= self._limits.address_pending_keys and not self._is_controller(address):
             self._on_refusal("address-pending-keys")
             return None
         if len(self._asked) < self._limits.pending_keys:

@@ -6,14 +6,14 @@ new `Hello`. `KeyRegistry` is read from the socket thread, everything else lives
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from controller.sessions.pending_keys import PendingKeys
 from controller.store import KeyRecord
 from options.limits import CountRefusal, uncounted
-from wire.limits import StrangerLimits
+from wire.limits import StrangerLimits, nobody
 from wire.messages import RunProgress
 from wire.server.types import Identity, is_accepted
 
@@ -25,6 +25,7 @@ class KeyRegistry:
         records: all keys of the store.
         limits: how many keys may wait for acceptance.
         on_refusal: see `options.limits.CountRefusal`.
+        is_controller: see `PendingKeys`.
     """
 
     def __init__(
@@ -32,9 +33,10 @@ class KeyRegistry:
         records: Iterable[KeyRecord] = (),
         limits: StrangerLimits | None = None,
         on_refusal: CountRefusal = uncounted,
+        is_controller: Callable[[str], bool] = nobody,
     ) -> None:
         self._by_key: dict[str, Identity] = {}
-        self.pending = PendingKeys(limits or StrangerLimits(), on_refusal)
+        self.pending = PendingKeys(limits or StrangerLimits(), on_refusal, is_controller)
         self.version = 0
         """Another one whenever other keys are accepted."""
         self._accepted: tuple[int, frozenset[str]] = (-1, frozenset())

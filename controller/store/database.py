@@ -35,6 +35,9 @@ from controller.store.errors import LeadershipLost, StoreError, StoreTooNew, Sto
 _LEADS = text("SELECT epoch FROM leadership WHERE epoch = :of FOR SHARE")
 """The row is locked until the transaction is over: nobody takes over in the middle of it."""
 
+OF_LEADERSHIP = frozenset(("leadership", "waiting_controllers"))
+"""Tables that are there before a store is made (`controller.store.leadership`)."""
+
 FORMS = "sqlite:////absolute/path or postgresql://user@host/database"
 """Of the urls."""
 
@@ -194,7 +197,7 @@ class Database:
 
     def _bring_to_head(self) -> None:
         with self.write() as connection:
-            tables = set(inspect(connection).get_table_names()) - {"leadership"}
+            tables = set(inspect(connection).get_table_names()) - OF_LEADERSHIP
             if schema.version.name not in tables:
                 if tables:
                     raise StoreError(f"{self.name} holds tables of another program; give Saltern a database of its own")

@@ -93,10 +93,10 @@ NEEDLESS: tuple[tuple[str, str], ...] = (
         minionfs_whitelist master_roots""",
     ),
     (
-        "a store has one controller, without shared keys; a backup of it is the way back (docs/operations.md)",
+        "controllers of one database are one, with one key (docs/several-controllers.md)",
         """cluster_mode cluster_auto_replace_voters cluster_demote_cooldown cluster_encryption_algorithm cluster_id
         cluster_isolated_filesystem cluster_key_pass cluster_max_log_size cluster_max_voters cluster_min_voters
-        cluster_peers cluster_pki_dir cluster_pool_port cluster_pub_fingerprint cluster_secret
+        cluster_peers cluster_pki_dir cluster_pub_fingerprint cluster_secret
         cluster_voter_health_check_interval cluster_voter_timeout eauth_tokens.cluster_id""",
     ),
     (
@@ -168,7 +168,7 @@ NEEDLESS: tuple[tuple[str, str], ...] = (
     (
         "it is an option of the controller",
         """auto_accept reactor event_return event_return_blacklist event_return_whitelist master_job_cache engines
-        interface autosign_timeout permissive_pki_access""",
+        interface autosign_timeout permissive_pki_access cluster_pool_port""",
     ),
     (
         "it is an option of minions: write it into their configuration",

@@ -9,6 +9,7 @@ import pytest
 import yaml
 from prometheus_client.parser import text_string_to_metric_families
 
+from controller.observe.cluster_metrics import ClusterMetrics
 from controller.observe.metrics import Metrics, MinionSample
 from controller.observe.pull_metrics import PullMetrics
 from controller.observe.relay_metrics import RelayMetrics
@@ -55,6 +56,7 @@ def series() -> dict[str, tuple[str, frozenset[str]]]:
     metrics.returner_state("redis", 1, 0, 0)
     metrics.limit_refused("webhook", "body-bytes")
     metrics.stalled(1.0, 1.0)
+    ClusterMetrics(metrics.registry)
     RelayMetrics(
         metrics.registry,
         lambda: [RelayCounts(relay="relay1", minions=1, frames_in=1, frames_out=1, waiting_bytes=0)],

@@ -65,5 +65,5 @@ def test_every_actor_is_described_alike(page):
 
 def test_the_network_reaches_what_is_written(page, coded):
     routes = {one for one in coded(page.section("The HTTP port")) if one.startswith(("GET /", "POST /"))}
-    assert routes == {"GET /healthz", "GET /metrics", "GET /previews/ID", "GET /events", "POST /hook"}
+    assert routes == {"GET /healthz", "GET /leader", "GET /metrics", "GET /previews/ID", "GET /events", "POST /hook"}
     assert page.path == PAGE

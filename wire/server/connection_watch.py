@@ -279,10 +279,12 @@ class ConnectionWatch:
             excess -= max(0, self._expected() - (self._requesting - len(self._unproved)))
         if excess > 0:
             by_address = Counter(each.address for each in self._unproved)
+            passed_on = {each for each in by_address if self._limits.is_controller(each)}
             arrived = time.monotonic() - ARRIVING
             for _ in range(excess):
-                ((most, _),) = by_address.most_common(1)
-                by_address[most] -= 1
+                # Another controller has ended those of one address that were too many: it comes after all others.
+                most = max(by_address, key=lambda each: (each not in passed_on, by_address[each]))
+                by_address -= Counter((most,))  # leaves no address without one
                 self._end(self._dispensable(most, arrived), "connections")
         total = sum(each.unread - ARRIVAL_BYTES for each in self._unproved if each.unread > ARRIVAL_BYTES)
         while total > self._limits.stranger.total_bytes:

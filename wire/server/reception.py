@@ -66,7 +66,7 @@ class Reception:
         self._registry = registry
         self._limits = limits
         self._borders = borders
-        self._rates = RequestRates(borders.stranger)
+        self._rates = RequestRates(borders.stranger, borders.is_controller)
         self._relayed = RelayedReception(
             keys=keys,
             connections=connections,
@@ -117,7 +117,12 @@ class Reception:
                     connection, Refusal(reason="malformed", key=key, id=outcome.id, detail="no relay sends this")
                 )
         else:
-            self._take(connection, outcome, identity, lambda: network_of(address_of(frames[1])), len(frames[1]))
+            self._take(connection, outcome, identity, lambda: self._place_of(frames[1]), len(frames[1]))
+
+    def _place_of(self, frame: zmq.Frame) -> str:
+        """What limits of one address are about: the network of the peer, or the controller that it came through."""
+        address = address_of(frame)
+        return address if self._borders.is_controller(address) else network_of(address)
 
     def _take_opened(self, channel: RelayedChannel, frame: bytes | bytearray, identity: Identity | None) -> None:
         """Take a message of a minion behind a relay."""

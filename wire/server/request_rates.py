@@ -6,9 +6,10 @@ Called by `wire.server.server`, from its thread, for each key request of such a 
 from __future__ import annotations
 
 import ipaddress
+from collections.abc import Callable
 from dataclasses import dataclass
 
-from wire.limits import StrangerLimits
+from wire.limits import StrangerLimits, nobody
 
 _REMEMBERED = 10_000
 """Addresses; then those whose buckets are full again are forgotten."""
@@ -21,10 +22,16 @@ class _Bucket:
 
 
 class RequestRates:
-    """The buckets. A burst of `StrangerLimits.burst_seconds` is allowed to an address and to all together."""
+    """The buckets. A burst of `StrangerLimits.burst_seconds` is allowed to an address and to all together.
 
-    def __init__(self, limits: StrangerLimits) -> None:
+    Args:
+        limits: of strangers.
+        is_controller: see `wire.limits.WireLimits`.
+    """
+
+    def __init__(self, limits: StrangerLimits, is_controller: Callable[[str], bool] = nobody) -> None:
         self._limits = limits
+        self._is_controller = is_controller
         self._all = _Bucket(tokens=limits.requests_a_second * limits.burst_seconds, at=0.0)
         self._by_address: dict[str, _Bucket] = {}
 
@@ -39,8 +46,10 @@ class RequestRates:
         limits = self._limits
         if now - before < limits.request_seconds:
             return "request-seconds"
-        if not self._take(self._bucket_of(network_of(address), now), limits.address_requests_a_second, now):
-            return "address-requests-a-second"
+        if not self._is_controller(address):
+            bucket = self._bucket_of(network_of(address), now)
+            if not self._take(bucket, limits.address_requests_a_second, now):
+                return "address-requests-a-second"
         if not self._take(self._all, limits.requests_a_second, now):
             return "requests-a-second"
         return None

@@ -27,7 +27,7 @@ from controller.observe.metrics import Metrics
 from controller.schema.controller_api import ControllerApi
 
 METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE")
-PUBLIC = {"GET /events", "GET /healthz", "GET /metrics", "GET /previews/{report_id:str}", "POST /hook"}
+PUBLIC = {"GET /events", "GET /healthz", "GET /leader", "GET /metrics", "GET /previews/{report_id:str}", "POST /hook"}
 STRANGER = 65534
 
 
@@ -54,7 +54,7 @@ def _unwatched(project: str, number: int) -> bool:
     return False
 
 
-def test_the_network_has_five_routes():
+def test_the_network_has_six_routes():
     assert table(public_app(cast(ControllerApi, None), Metrics(time.time), "", WebhookLimits(), _unwatched)) == PUBLIC
 
 

@@ -7,8 +7,9 @@ import sys
 import time
 
 import pytest
+from sqlalchemy.exc import OperationalError
 
-from controller.store import RunRecord, Store, StoreError, StoreUnavailable
+from controller.store import RunRecord, Store, StoreError, StoreUnavailable, leadership
 from controller.store.errors import LeadershipLost
 from controller.store.leadership import LEASE_SECONDS, Lease
 
@@ -118,8 +119,10 @@ def test_one_that_was_overtaken_learns_of_it_and_writes_nothing(url, leases, pos
     first.try_to_lead()
     with Store(url, first.epoch) as old:
         old.minions.seen("a", 1.0)
-        postgres.run("UPDATE leadership SET renewed = 0", f"of-{request.node.name}"[:60])
-        second.try_to_lead()
+        end = time.monotonic() + 20
+        while not second.leads and time.monotonic() < end:  # the first may renew it in between
+            postgres.run("UPDATE leadership SET renewed = 0", f"of-{request.node.name}"[:60])
+            second.try_to_lead()
         assert second.leads
         with pytest.raises(LeadershipLost):
             old.minions.seen("a", 2.0)
@@ -131,6 +134,28 @@ def test_one_that_was_overtaken_learns_of_it_and_writes_nothing(url, leases, pos
         time.sleep(0.05)
     assert lost == [True]
     assert first.lost
+
+
+@pytest.mark.parametrize("waits", [True, False])
+def test_one_cut_off_ends_where_others_may_lead(leases, url, monkeypatch, waits):
+    monkeypatch.setattr(leadership, "GIVE_UP_SECONDS", 1.0)
+    (first, lost), (second, _) = leases(), leases()
+    first.try_to_lead()
+    if waits:
+        second.try_to_lead()
+    end = time.monotonic() + 20
+    while len(first.waiting) < waits and time.monotonic() < end:
+        time.sleep(0.05)
+    asked = []
+
+    def unreachable(*_):
+        asked.append(True)
+        raise OperationalError("none", None, Exception("cut off"))
+
+    monkeypatch.setattr(leadership, "_waiting", unreachable)
+    while len(asked) < 6 and not lost and time.monotonic() < end:
+        time.sleep(0.05)
+    assert (lost, first.leads) == (([True], False) if waits else ([], True))
 
 
 FROZEN = """
