@@ -152,7 +152,8 @@ class BuildReconciler:
 
     async def compiled(self) -> None:
         """Wait until minions are compiled against the live trees; those that are asked are not waited for."""
-        await self._compiled.wait()
+        while not self._compiled.is_set():  # other trees may go live in the moment in which it was
+            await self._compiled.wait()
 
     # --- for the audit ---
 

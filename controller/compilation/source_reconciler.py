@@ -62,6 +62,8 @@ class SourceReconciler:
     """The remotes that moved with that revision."""
     fetched_at: dict[str, float] = field(default_factory=dict)
     fetch_errors: dict[str, str] = field(default_factory=dict)
+    _policy_changed: bool = False
+    """Whether all minions are to be looked at, for another policy, once they are compiled against its revision."""
     _silent: set[str] = field(default_factory=set)
     """Remotes whose last fetch failed."""
     _taking: asyncio.Lock = field(default_factory=asyncio.Lock)
@@ -192,10 +194,11 @@ class SourceReconciler:
             if trees.revision.digest != self.live.digest and (self._may_be_old(trees) or not self._adopt(trees)):
                 return
         await self.builds.compiled()
-        if self.live.trees is not None:
-            await self.after_compile(self.live.trees)
-        if self.live.policy != self.live.followed:
-            self.live.followed = self.live.policy
+        compiled = self.live.trees
+        if compiled is not None:
+            await self.after_compile(compiled)
+        if self._policy_changed and self.live.trees is compiled:
+            self._policy_changed = False
             self.reconciler.wake(record.id for record in self.store.minions.all())
 
     def _may_be_old(self, trees: Trees) -> bool:
@@ -228,7 +231,8 @@ class SourceReconciler:
         self.metrics.policy_refused(refused=False)
         self.store.revisions.add(record)
         trees = replace(trees, revision=replace(revision, id=record.label))
-        self.error, self.live.trees, self.live.policy = "", trees, policy
+        self.error = ""
+        self._policy_changed |= self.live.take(trees, policy)
         self.files.use(trees.files)
         data = {
             "commit": record.commit,

@@ -75,6 +75,7 @@ def compose_rollouts(shared: Shared, reconciler: Reconciler) -> FleetParts:
         ),
         roll_back=roll_back,
         is_pinned=quarantine.is_pinned,
+        is_taken_back=quarantine.is_taken_back,
         clock=shared.clock,
     )
     reconciler.rollouts = rollouts

@@ -12,6 +12,11 @@ from highstate.types import Minion
 
 GrainValues: TypeAlias = Mapping[str, Any]
 
+EARLIER = 16
+"""Revisions before the live one whose policies are remembered, for minions that are not compiled against it yet."""
+_UNKNOWN = Policy(apply="manual", verify="report")
+"""Starts nothing by itself."""
+
 
 @dataclass(slots=True)
 class LiveRevision:
@@ -21,20 +26,39 @@ class LiveRevision:
     nodegroups: Mapping[str, Any] = field(default_factory=dict)
     """Of the configuration, which targets of a policy may name."""
     policy: Policy = field(default_factory=Policy)
-    followed: Policy | None = None
-    """The policy of the newest revision that everybody was compiled against; None: there was none yet."""
-
+    _earlier: dict[str, Policy] = field(default_factory=dict)
+    """Digest -> policy of the revisions that were live before, the newest last; nothing from before a restart."""
     _of_minions: dict[str, tuple[Policy, GrainValues, MinionPolicy]] = field(default_factory=dict)
     """Minion -> what was found last, and of what."""
 
+    def take(self, trees: Trees, policy: Policy) -> bool:
+        """Make these trees live, with their policy; whether that is another than the one before."""
+        changed = self.trees is None or policy != self.policy
+        if self.trees is not None:
+            self._earlier[self.digest] = self.policy
+        self._earlier.pop(trees.revision.digest, None)
+        for digest in list(self._earlier)[:-EARLIER]:
+            del self._earlier[digest]
+        self.trees = trees
+        if changed:
+            self.policy = policy
+        return changed
+
+    def knows(self, attempted: str) -> bool:
+        """Whether the policy of a revision is known: of the live one, and of those that were live since the start."""
+        return self.trees is not None and (attempted in (self.digest, "") or attempted in self._earlier)
+
     def policy_for(self, attempted: str) -> Policy:
-        """The policy for a minion: until it is compiled against the live revision, that of the one before holds, so
-        that a push which lifts `apply: manual` does not start what the push replaces.
+        """The policy for a minion: that of the revision which it was compiled against, so that a push which lifts
+        `apply: manual` does not start what the push replaces. Where that is not known, because the controller was
+        started since, nothing starts by itself until the minion is compiled against the live revision.
 
         Args:
-            attempted: digest of the revision that it was compiled against.
+            attempted: digest of the revision that it was compiled against; empty: none, or that of a pull request.
         """
-        return self.policy if self.followed is None or attempted == self.digest else self.followed
+        if self.trees is not None and attempted in (self.digest, ""):
+            return self.policy
+        return self._earlier.get(attempted, _UNKNOWN)
 
     def policy_of(
         self, minion: str, attempted: str, grains: GrainValues | None, stored: Callable[[], GrainValues]
@@ -63,7 +87,7 @@ class LiveRevision:
     @property
     def has_bounds(self) -> bool:
         """Whether a window, a suspension or a rollout holds for any minion."""
-        policies = (self.policy, self.followed or self.policy)
+        policies = (self.policy, *self._earlier.values())
         bounds = ({"windows", "suspend"} & entry.changes.keys() for each in policies for entry in each.policies)
         return any(each.windows or each.suspend or each.rollout for each in policies) or any(bounds)
 

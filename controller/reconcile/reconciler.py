@@ -189,7 +189,7 @@ class Reconciler:
         """What the policy says for a minion."""
         minion, session = row.minion.id, self.sessions.session(row.minion.id)
         grains = session.grains if session is not None else None
-        attempted = row.desired.revision if row.desired else ""
+        attempted = row.desired.revision if row.desired and row.hold is None else ""
         return self.live.policy_of(minion, attempted, grains, lambda: self.grains_of(minion))
 
     def forbidden(self, minion: str, *, manual: bool) -> str:

@@ -77,9 +77,10 @@ class Status:
         """What of the policy holds for a minion now."""
         row, live = self.known(minion), self.reconciler.live
         revision = row.desired.revision if row.desired else ""
-        label = row.attempted_label if live.policy_for(revision) is not live.policy else live.label
+        policy = live.policy_for(revision) if live.knows(revision) else live.policy
+        label = row.attempted_label if policy is not live.policy else live.label
         one = Minion(id=minion, grains=self.reconciler.grains_of(minion))
-        return explained(live.policy_for(revision), one, self.reconciler.clock(), label)
+        return explained(policy, one, self.reconciler.clock(), label)
 
     def forbidden(self, minion: str) -> str:
         """Why the policy forbids that something is applied on a minion now; empty where it does not."""

@@ -62,6 +62,10 @@ class Quarantine:
         """Whether the live revision stands in the place of one that is in quarantine."""
         return any(each.back_to == self.live.digest for each in self._records.values())
 
+    def is_taken_back(self, revision: str) -> bool:
+        """Whether a revision, by its digest, is in quarantine."""
+        return revision in self._records
+
     def instead_of(self, trees: Trees) -> Trees:
         """The trees that are live in the place of these; may be called from a thread. GitfsError when they are gone."""
         record = self._records.get(trees.revision.digest)

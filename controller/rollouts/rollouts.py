@@ -77,6 +77,8 @@ class RolloutReconciler:
     roll_back: Callable[[Rollout], Awaitable[None]]
     is_pinned: Callable[[], bool]
     """Whether the live revision stands in the place of one that was taken back: that goes everywhere at once."""
+    is_taken_back: Callable[[str], bool]
+    """Whether a revision, by its digest, was taken back: nobody begins it, before they are compiled against another."""
     clock: Callable[[], float]
     current: Rollout | None = None
     """The newest one of the live revision."""
@@ -95,10 +97,14 @@ class RolloutReconciler:
 
     def waits(self, row: StatusRow) -> str:
         """See `RolloutGate`."""
-        if self.live.trees is None:
-            return "saltern.yaml is not read yet" if row.applied is not None else ""
-        if row.hold is not None or row.desired is None:
+        if row.desired is None:
             return ""
+        if not self.live.knows(row.desired.revision if row.hold is None else ""):
+            return "saltern.yaml is not read yet"
+        if row.hold is not None:
+            return ""
+        if self.is_taken_back(row.desired.revision):
+            return f"{row.attempted_label} was taken back"
         if self.live.policy_for(row.desired.revision).rollout is None:
             return ""
         if self._planned != self.live.digest:

@@ -52,10 +52,14 @@ def rig(tmp_path):
             ids=Jids(lambda: clock.now),
             clock=lambda: clock.now,
             run_timeout=60.0,
-            live=LiveRevision(),
         )
+        make_live(reconciler, "r1")
         store.minions.seen("web1", NOW, grains={"id": "web1"})
         yield SimpleNamespace(reconciler=reconciler, store=store, sessions=sessions, bus=bus, sent=sent, clock=clock)
+
+
+def make_live(reconciler, digest, policy=None):
+    reconciler.live.take(SimpleNamespace(revision=SimpleNamespace(digest=digest, id=digest)), policy or Policy())
 
 
 def connect(rig, held=""):
@@ -65,7 +69,8 @@ def connect(rig, held=""):
 
 
 def compiled(rig, generation, *contents):
-    """A new document, of a revision of the same number."""
+    """A new document, of a revision of the same number, which is live."""
+    make_live(rig.reconciler, f"r{generation}", rig.reconciler.live.policy)
     digest = str(generation) * 64
     rig.store.revisions.add(RevisionRecord(digest=f"r{generation}", label=f"rev{generation}", first_seen=NOW))
     rig.store.desired.put(
@@ -222,17 +227,28 @@ def test_what_a_person_asks_for_is_decided_at_once(rig):
 
 
 def test_a_push_that_lifts_manual_does_not_start_what_it_replaces(rig):
-    live = rig.reconciler.live
     applied(rig, "a", "b")
-    live.policy = live.followed = Policy(apply="manual")
+    make_live(rig.reconciler, "r2", Policy(apply="manual"))
     compiled(rig, 2, "a", "waits")
     assert step(rig) == []
-    live.policy = Policy()
-    live.trees = SimpleNamespace(revision=SimpleNamespace(digest="r3"))
+    make_live(rig.reconciler, "r3")
     assert step(rig) == [], "the new revision is not compiled for it yet"
-    compiled(rig, 3, "new", "waits")
+    make_live(rig.reconciler, "r4")
+    assert step(rig) == [], "nor is one that came meanwhile"
+    compiled(rig, 4, "new", "waits")
     _, run = step(rig)
     assert run.keys == ("file_|-f0_|-/f0_|-managed", "file_|-f1_|-/f1_|-managed")
+
+
+def test_after_a_restart_nothing_starts_under_the_policy_of_another_revision(rig):
+    applied(rig, "a", "b")
+    compiled(rig, 2, "a", "waits")
+    rig.reconciler.live = LiveRevision()
+    assert step(rig) == [], "nothing is read yet"
+    make_live(rig.reconciler, "r3")
+    assert step(rig) == [], "its document is of a revision whose policy nobody knows"
+    compiled(rig, 3, "a", "waits")
+    assert len(step(rig)) == 2
 
 
 async def test_a_store_that_does_not_answer_is_tried_again(rig, monkeypatch):

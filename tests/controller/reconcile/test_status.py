@@ -1,6 +1,7 @@
 """What a status line says of a minion that is at work, and of one that still has to act on a change."""
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -27,6 +28,11 @@ class Unsent:
         raise AssertionError("a status says nothing to minions")
 
 
+def take(reconciler, digest, policy):
+    """Make a revision live."""
+    reconciler.live.take(SimpleNamespace(revision=SimpleNamespace(digest=digest, id=digest)), policy)
+
+
 @pytest.fixture
 def status(tmp_path: Path):
     with Store(f"sqlite:///{tmp_path / 'store.sqlite'}") as store:
@@ -49,6 +55,7 @@ def status(tmp_path: Path):
             clock=lambda: 1.0,
             run_timeout=60.0,
         )
+        take(reconciler, "r1", Policy())
         yield Status(
             store=store,
             sessions=sessions,
@@ -116,7 +123,7 @@ def test_one_that_was_rejected_is_shown_as_that(status):
 def test_what_one_that_is_away_waits_for(status, apply, message):
     fresh = DesiredRecord(minion="web1", generation=2, revision="r2", digest="e" * 64, document=b"\x80")
     status.store.desired.put([fresh])
-    status.reconciler.live.policy = Policy(apply=apply)
+    take(status.reconciler, "r2", Policy(apply=apply))
     assert [line.message for line in status.minions()] == [message]
 
 
