@@ -77,6 +77,7 @@ def admin_app(service: ControllerApi, access: Access, limits: ApiLimits, on_refu
             runner,
             pause,
             resume,
+            confirm,
             preview,
             pulls,
             unapply,
@@ -323,6 +324,13 @@ async def resume(request: AdminRequest) -> Response[bytes]:
     """`saltern resume`."""
     data = await body_of(request, TargetQuestion)
     return encoding.answer(await service_of(request).resume(data.target, user=user_of(request)))
+
+
+@post("/confirm", status_code=200)
+async def confirm(request: AdminRequest) -> Response[bytes]:
+    """`saltern confirm`."""
+    data = await body_of(request, TargetQuestion)
+    return encoding.answer(await service_of(request).confirm(data.target, user=user_of(request)))
 
 
 @post("/unapply", status_code=200)

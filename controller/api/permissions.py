@@ -67,6 +67,7 @@ NEEDS: Mapping[str, str] = {
             "POST /jobs/kill",
             "POST /pause",
             "POST /resume",
+            "POST /confirm",
             "POST /unapply",
             "POST /rollout/change",
             "POST /rollback",

@@ -471,6 +471,14 @@ class ControllerService:
         """See `ControllerApi`."""
         return self._set_paused(target, user, paused=False)
 
+    async def confirm(self, target: TargetExpression, *, user: str = "") -> Sequence[str]:
+        """See `ControllerApi`."""
+        rows = self.store.minions.status(self.minions.targets.select(target))
+        found = self.minions.reconciler.confirmations.confirm(rows, user)
+        for minion, event in found.items():
+            self.minions.reconciler.wake([minion], cause=event)
+        return sorted(found)
+
     def _set_paused(self, target: TargetExpression, user: str, *, paused: bool) -> list[str]:
         minions = self.minions.targets.select(target)
         self.store.minions.set_paused(minions, paused)

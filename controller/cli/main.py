@@ -25,6 +25,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "sync": ("sync", "Apply what is pending now."),
     "pause": ("pause", "Apply nothing more on minions."),
     "resume": ("pause", "The opposite of pause."),
+    "confirm": ("pause", "Keep what was applied and is taken back otherwise."),
     "restore": ("jobs.restore", "Bring back a file that a state overwrote or deleted."),
     "rollout": ("rollouts.rollout", "Revisions on their way to the fleet."),
     "rollback": ("rollouts.rollback", "Take the live revision back."),

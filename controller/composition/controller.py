@@ -31,6 +31,7 @@ from controller.reconcile.reconciler import Reconciler
 from controller.returners.returners import Returners
 from controller.rollouts.minion_rollbacks import MinionRollbacks
 from controller.rollouts.rollouts import RolloutReconciler
+from controller.rollouts.unconfirmed import UnconfirmedMinions
 from controller.runners.runner_jobs import RunnerJobs
 from controller.schedules.controller_schedule import ControllerSchedule
 from controller.schedules.switches import Switches
@@ -55,6 +56,7 @@ class Parts:
     reconciler: Reconciler
     rollouts: RolloutReconciler
     minion_rollbacks: MinionRollbacks
+    unconfirmed: UnconfirmedMinions
     handlers: MessageHandlers
     service: ControllerService
     pull_requests: PullRequests
@@ -108,6 +110,7 @@ def compose(resources: Resources) -> Parts:
         reconciler=reconciler,
         rollouts=fleet.rollouts,
         minion_rollbacks=fleet.minion_rollbacks,
+        unconfirmed=fleet.unconfirmed,
         handlers=handlers,
         service=compose_service(shared, compilation, actions, served),
         pull_requests=pull_requests,

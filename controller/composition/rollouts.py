@@ -13,6 +13,7 @@ from controller.rollouts.minion_rollbacks import MinionRollbacks
 from controller.rollouts.quarantine import Quarantine
 from controller.rollouts.rollout import Rollout
 from controller.rollouts.rollouts import RolloutReconciler
+from controller.rollouts.unconfirmed import UnconfirmedMinions
 from gitfs.source import Trees
 
 
@@ -35,6 +36,7 @@ class FleetParts:
     rollouts: RolloutReconciler
     quarantine: Quarantine
     minion_rollbacks: MinionRollbacks
+    unconfirmed: UnconfirmedMinions
     go_live: GoLive
 
     async def begin(self, trees: Trees) -> None:
@@ -90,4 +92,8 @@ def compose_rollouts(shared: Shared, reconciler: Reconciler) -> FleetParts:
         ids=shared.ids,
         clock=shared.clock,
     )
-    return FleetParts(rollouts=rollouts, quarantine=quarantine, minion_rollbacks=held, go_live=go_live)
+    unconfirmed = UnconfirmedMinions(rollbacks=held, live_label=lambda: shared.live.label)
+    reconciler.confirmations.take_back = unconfirmed.add
+    return FleetParts(
+        rollouts=rollouts, quarantine=quarantine, minion_rollbacks=held, unconfirmed=unconfirmed, go_live=go_live
+    )

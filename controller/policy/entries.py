@@ -65,7 +65,8 @@ class PolicyEntry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
     name: Annotated[str, msgspec.Meta(min_length=1, max_length=100)]
     target: Annotated[str, msgspec.Meta(min_length=1)]
-    apply: Literal["auto", "manual"] | UnsetType = UNSET
+    apply: Literal["auto", "manual", "confirm"] | UnsetType = UNSET
+    confirm: Annotated[float, msgspec.Meta(ge=1, le=7 * 86400)] | UnsetType = UNSET
     push: Literal["changed", "whole"] | UnsetType = UNSET
     verify: Literal["apply", "report", "none"] | UnsetType = UNSET
     drift: DriftChange = DriftChange()
@@ -127,7 +128,7 @@ def _check(entry: PolicyEntry, expression: str, base: MinionPolicy) -> None:
 
 def _changes(entry: PolicyEntry) -> dict[str, Any]:
     """Key -> value of all that is said."""
-    said = {key: getattr(entry, key) for key in ("apply", "push", "verify", "prune", "prune_limit")}
+    said = {key: getattr(entry, key) for key in ("apply", "confirm", "push", "verify", "prune", "prune_limit")}
     for section, fields in (("drift", entry.drift), ("retry", entry.retry)):
         said |= {f"{section}.{key}": getattr(fields, key) for key in fields.__struct_fields__}
     said |= {"windows": entry.windows or UNSET, "suspend": entry.suspend or UNSET}

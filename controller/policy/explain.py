@@ -11,7 +11,7 @@ from controller.policy.windows import is_active, look, opens_at
 from controller.schema.fleet.policies import PolicyIgnored, PolicyKey, PolicyView, PolicyWindow
 from highstate.types import Minion
 
-_PLAIN = ("apply", "push", "verify", "suspend", "prune", "prune_limit")
+_PLAIN = ("apply", "confirm", "push", "verify", "suspend", "prune", "prune_limit")
 _SECTIONS = ("drift", "retry")
 DEFAULT = "default"
 

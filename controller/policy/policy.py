@@ -183,7 +183,10 @@ class Window(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 class MinionPolicy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What holds for one minion."""
 
-    apply: Literal["auto", "manual"] = "auto"
+    apply: Literal["auto", "manual", "confirm"] = "auto"
+    """`confirm`: applied at once, and taken back unless somebody confirms it."""
+    confirm: Annotated[float, msgspec.Meta(ge=1, le=7 * 86400)] = 900.0
+    """Seconds that people have for that."""
     push: Literal["changed", "whole"] = "changed"
     verify: Literal["apply", "report", "none"] = "apply"
     """What a minion does when it has applied a part: plan the whole once, and apply or report what was missed."""
@@ -283,6 +286,7 @@ def changed(policy: MinionPolicy, changes: Mapping[str, Any]) -> MinionPolicy:
         drift |= {"cron": "", "timezone": ""}
     return MinionPolicy(
         apply=changes.get("apply", policy.apply),
+        confirm=changes.get("confirm", policy.confirm),
         push=changes.get("push", policy.push),
         verify=changes.get("verify", policy.verify),
         drift=msgspec.structs.replace(policy.drift, **drift),

@@ -9,7 +9,7 @@ import msgspec
 from controller.policy.entries import DriftChange, PolicyEntry, RetryChange
 from controller.policy.policy import DriftPolicy, Policy, PreviewPolicy, RetryPolicy, Window
 from controller.policy.rollout import Gate, RolloutPolicy, Wave
-from controller.policy.seconds import ROLLOUT_LISTS, TIMES
+from controller.policy.seconds import PLAIN_TIMES, ROLLOUT_LISTS, TIMES
 
 _TIME = {"anyOf": [{"type": "number", "minimum": 0}, {"type": "string", "pattern": r"^\d+(\.\d+)?\s*[smhd]?$"}]}
 _STRUCTS: dict[str, tuple[type[msgspec.Struct], ...]] = {
@@ -48,6 +48,8 @@ def json_schema() -> dict[str, Any]:
     for struct, keys in timed:
         for key in keys & parts[struct.__name__]["properties"].keys():
             parts[struct.__name__]["properties"][key] = dict(_TIME)
+    for part in (found, parts[PolicyEntry.__name__]):
+        part["properties"].update({key: dict(_TIME) for key in PLAIN_TIMES})
     for part in (found, *parts.values()):
         for each in part["properties"].values():
             each.pop("default", None)

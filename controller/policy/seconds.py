@@ -15,6 +15,8 @@ TIMES = {
     "rollout": frozenset(("soak", "timeout", "confirm", "gate_timeout")),
 }
 """Keys of sections that are times."""
+PLAIN_TIMES = ("confirm",)
+"""Keys beside the sections that are times."""
 ROLLOUT_LISTS = {"waves": frozenset(("soak",)), "gates": frozenset(("quiet",))}
 """Keys of the lists within `rollout`; waves have gates, too."""
 
@@ -33,6 +35,9 @@ def with_seconds(data: Any) -> Any:
             found[section] = _converted(section, given, keys)
         if section not in data:
             del found[section]
+    for key in PLAIN_TIMES:
+        if key in found:
+            found[key] = _seconds(key, found[key])
     if isinstance(found.get("rollout"), dict):
         found["rollout"] = _lists_of_rollout(found["rollout"])
     return found
@@ -53,8 +58,12 @@ def _converted(section: str, given: Any, keys: frozenset[str]) -> Any:
         return given
     found = dict(given)
     for key in keys & given.keys():
-        try:
-            found[key] = parse_seconds(given[key])
-        except ValueError as error:
-            raise ValueError(f"{section}.{key}: {error}") from error
+        found[key] = _seconds(f"{section}.{key}", given[key])
     return found
+
+
+def _seconds(path: str, given: Any) -> Any:
+    try:
+        return parse_seconds(given)
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from error

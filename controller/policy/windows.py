@@ -131,10 +131,11 @@ def _told(windows: Sequence[Window]) -> str:
 
 def _one_told(one: Window) -> str:
     manual = ", manual" if one.manual else ""
-    return f"{one.kind} window {one.schedule!r} for {_duration(one.duration)} ({one.timezone}{manual})"
+    return f"{one.kind} window {one.schedule!r} for {duration_text(one.duration)} ({one.timezone}{manual})"
 
 
-def _duration(seconds: float) -> str:
+def duration_text(seconds: float) -> str:
+    """`2h`, `90s`: in the largest unit of which it is a whole number."""
     for unit, letter in ((86400, "d"), (3600, "h"), (60, "m")):
         if seconds % unit == 0:
             return f"{seconds / unit:g}{letter}"

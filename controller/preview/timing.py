@@ -9,7 +9,7 @@ from msgspec import structs
 
 from controller.policy.ignored import expired
 from controller.policy.policy import IgnoredDifference, Policy, TargetedPolicy, Window
-from controller.policy.windows import window_text, windows_text
+from controller.policy.windows import duration_text, window_text, windows_text
 from controller.schema.reports import ApplyTiming
 from highstate.types import Minion
 
@@ -77,6 +77,9 @@ def waiting_for(policy: Policy, minions: Iterable[Minion], now: float) -> dict[s
             text = "apply: manual in saltern.yaml: the change waits for `saltern sync`"
         elif shut := window_text(one.windows, now):
             text = f"the change waits for a window: {shut}"
+        elif one.apply == "confirm":
+            limit = duration_text(one.confirm)
+            text = f"apply: confirm in saltern.yaml: taken back after {limit} without `saltern confirm`"
         else:
             continue
         found.setdefault(text, []).append(minion.id)

@@ -13,6 +13,7 @@ from typing import TypeAlias
 
 from controller.policy.policy import MinionPolicy
 from controller.policy.windows import look
+from controller.reconcile.confirming import Confirmation, ConfirmInstruction, ReachedDocument, confirming
 from wire.messages import APPLIES_NOW
 
 
@@ -130,6 +131,10 @@ class ObservedState:
     since the epoch; infinite for a revision, which `superseded` ends."""
     superseded: bool = False
     """Whether something newer than what was taken back here is live, and compiled for the minion."""
+    unchanged: bool = False
+    """Whether the run that applied the document had nothing to change."""
+    confirmation: Confirmation | None = None
+    """What is confirmed, where the policy says `apply: confirm`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -280,6 +285,7 @@ Instruction: TypeAlias = (
     | Resend
     | TimeOutRun
     | ReleaseHold
+    | ConfirmInstruction
     | RequeueAfter
 )
 
@@ -301,19 +307,36 @@ def reconcile(
     if state.request is not None:
         return _answer(state, state.request, policy, now)
     if state.hold_until is None:
-        return _next(state, policy, now, run_timeout)
+        asked = confirming(state.confirmation, _reached(state), policy, now) if state.follows else (None, None)
+        noted, look_at = asked
+        if noted is not None:
+            return [noted, *([] if look_at is None else [RequeueAfter(look_at)])]  # then it is looked at again
+        following = _next(state, policy, now, run_timeout)
+        return following if look_at is None else _and_look_at(following, look_at)
     if state.superseded or now >= state.hold_until:
         return [ReleaseHold()]  # then it is looked at again
-    return _with_end_of_hold(_next(state, policy, now, run_timeout), state.hold_until)
+    return _and_look_at(_next(state, policy, now, run_timeout), state.hold_until)
 
 
-def _with_end_of_hold(instructions: list[Instruction], until: float) -> list[Instruction]:
+def _and_look_at(instructions: list[Instruction], until: float) -> list[Instruction]:
     """A minion has one timer, of which the earliest time counts."""
     if math.isinf(until):
         return instructions
     times = [each.time for each in instructions if isinstance(each, RequeueAfter)]
     others = [each for each in instructions if not isinstance(each, RequeueAfter)]
     return [*others, RequeueAfter(min([until, *times]))]
+
+
+def _reached(state: ObservedState) -> ReachedDocument:
+    """A run that ended badly may have changed the machine: its document is what is there."""
+    last = state.last_run
+    return ReachedDocument(
+        applied=state.applied,
+        digest=last.digest if last is not None and not last.good else state.applied,
+        unchanged=state.unchanged,
+        busy=state.open_run is not None,
+        paused=state.paused,
+    )
 
 
 def _next(state: ObservedState, policy: MinionPolicy, now: float, run_timeout: float) -> list[Instruction]:

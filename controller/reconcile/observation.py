@@ -8,9 +8,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from controller.observe.drift_classes import DriftClass
+from controller.reconcile.confirming import Confirmation
 from controller.reconcile.decision import Drift, LastRun, ObservedState, OpenRun, Request
 from controller.sessions.sessions import Session
-from controller.store import RunRecord, StatusRow
+from controller.store import ConfirmationRecord, RunRecord, StatusRow
 
 GOOD = frozenset({"ok", "changed"})
 """Outcomes after which a document counts as applied."""
@@ -83,6 +84,8 @@ def observe(
         gated=gated,
         hold_until=row.hold.until if row.hold else None,
         superseded=superseded,
+        unchanged=row.applied is not None and row.applied.outcome == "ok",
+        confirmation=_confirmation(row.confirmation),
         open_run=_open_run(row.open_run, session),
         last_run=_last_run(row.last_run, streaks.failures),
         drift=_drift(row, streaks),
@@ -101,6 +104,12 @@ def _open_run(run: RunRecord | None, session: Session | None) -> OpenRun | None:
         return None
     sent = session is not None and run.run_id in session.sent
     return OpenRun(run_id=run.run_id, digest=run.digest, sent=sent, asked_at=run.created, whole=run.keys is None)
+
+
+def _confirmation(record: ConfirmationRecord | None) -> Confirmation | None:
+    if record is None:
+        return None
+    return Confirmation(confirmed=record.digest, waiting=record.waiting, since=record.since)
 
 
 def _last_run(run: RunRecord | None, failures: Streak) -> LastRun | None:

@@ -20,6 +20,8 @@ from controller.observe.redactor import Redactor
 from controller.observe.run_text import LONGEST_SUMMARY, requested
 from controller.policy.policy import MinionPolicy
 from controller.policy.windows import look, window_text
+from controller.reconcile.confirmations import ConfirmationKeeper
+from controller.reconcile.confirming import ForgetConfirmation, NoteConfirmation, TakeBack
 from controller.reconcile.decision import (
     AfterRun,
     Apply,
@@ -106,6 +108,7 @@ class Reconciler:
     live: LiveRevision = field(default_factory=LiveRevision)
     lag: RemoteLag = field(default_factory=RemoteLag)
     rollouts: RolloutGate = field(default_factory=OpenGate)
+    confirmations: ConfirmationKeeper = field(init=False)
     _queue: WorkQueue = field(init=False)
     _ages: RunAges = field(init=False)
     _steps: ClockSteps = field(init=False)
@@ -127,6 +130,7 @@ class Reconciler:
     def __post_init__(self) -> None:
         self._queue = WorkQueue(self.clock)
         self._ages, self._steps = RunAges(self.clock), ClockSteps(self.clock)
+        self.confirmations = ConfirmationKeeper(store=self.store, bus=self.bus, clock=self.clock)
         self._checks = PushChecks(store=self.store, bus=self.bus, metrics=self.metrics)
         self._touched = TouchedStates(store=self.store, documents=self.documents, bus=self.bus)
 
@@ -237,6 +241,8 @@ class Reconciler:
     def _superseded(self, row: StatusRow) -> bool:
         """Whether a minion that was taken back shall have what is live, which is compiled for it."""
         hold, live = row.hold, self.live.digest
+        if hold is not None and (hold.revision, hold.taken) == (live, self.live.label):
+            return False  # taken back from what grains or pillar made of the same revision
         if hold is None or not hold.rollback or row.compiled_for != live or row.desired is None or row.desired.errors:
             return False
         position = self.store.revisions.position
@@ -270,6 +276,11 @@ class Reconciler:
                 return
             case ReleaseHold():
                 self._release(row)
+                return
+            case NoteConfirmation() | ForgetConfirmation() | TakeBack():
+                self.confirmations.carry_out(row, instruction, self.policy_of(row))
+                if not isinstance(instruction, TakeBack):
+                    self.wake([minion])
                 return
         session = self.sessions.session(minion)
         if session is None:

@@ -19,6 +19,7 @@ from controller.observe.run_text import progress_text, short
 from controller.policy.explain import explained
 from controller.policy.policy import MinionPolicy
 from controller.policy.windows import window_text
+from controller.reconcile.confirmations import confirm_until, unconfirmed_text
 from controller.reconcile.decision import Health, ObservedState, Sync, health_of, is_current, sync_of
 from controller.reconcile.documents import Documents
 from controller.reconcile.holds import hold_text, pull_name
@@ -30,7 +31,7 @@ from controller.reconcile.unnamed import prune_view, with_unnamed
 from controller.schema.errors import ServiceError
 from controller.schema.events import WhyState
 from controller.schema.fleet.policies import PolicyView
-from controller.schema.minions import CompileView, HeldPull, HeldRevision, MinionStatus, VolatileRead
+from controller.schema.minions import CompileView, HeldPull, HeldRevision, MinionStatus, Unconfirmed, VolatileRead
 from controller.schema.plans import DriftView, MinionDiff, PruneView
 from controller.schema.runs import HistoryEntry, RunView
 from controller.sessions.sessions import KeyRegistry, Sessions
@@ -135,6 +136,7 @@ class Status:
             paused=row.minion.paused,
             held=_held(row.hold),
             taken_back=_taken_back(row),
+            unconfirmed=self._unconfirmed(row),
             drifted=view.drift.chunks if view.drift else 0,
             ignored=_classes(row, view).get(IGNORED, 0),
             classes={each: count for each, count in _classes(row, view).items() if each != IGNORED},
@@ -153,6 +155,13 @@ class Status:
             pending_triggers=pending_triggers,
             problems=session.problems if session else (),
         )
+
+    def _unconfirmed(self, row: StatusRow) -> Unconfirmed | None:
+        until = confirm_until(row, self.reconciler.policy_of(row))
+        if until is None or row.confirmation is None:
+            return None
+        known = self.store.revisions.get(row.confirmation.revision)
+        return Unconfirmed(back_to=known.label if known else row.confirmation.revision[:8], until=until)
 
     def _gate(self, row: StatusRow) -> str:
         return f"waits: {self.reconciler.rollouts.waits(row)}"
@@ -384,12 +393,14 @@ def _message(row: StatusRow, view: ObservedState, errors: Sequence[str], policy:
         case Sync.OUT_OF_SYNC if not view.connected and policy.apply != "manual":
             return "applies when it connects"
         case Sync.OUT_OF_SYNC:
-            shut = window_text(policy.windows, now) if policy.apply == "auto" else ""
+            shut = window_text(policy.windows, now) if policy.apply != "manual" else ""
             return f"waits for its window: {shut}" if shut else "waits for `saltern sync`"
         case Sync.PAUSED if not row.minion.paused:
             return SUSPENDED
         case Sync.PROGRESSING if row.open_run is not None:
             return f"{row.open_run.kind} {row.open_run.run_id}"
+    if waits := unconfirmed_text(row, policy):
+        return waits
     drift = ""
     if view.drift:
         states = f"{view.drift.chunks} state{'' if view.drift.chunks == 1 else 's'}"

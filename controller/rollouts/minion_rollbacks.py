@@ -90,13 +90,18 @@ class MinionRollbacks:
         if self.quarantine.live.digest != back.live.digest:
             raise CannotRollBack("another revision went live meanwhile; look again")
         self._refuse_pulls(minions)
-        made = self._keep(back, digests, user=user, why=why)
+        records = self._keep(back, digests, user=user, why=why)
         self.files.hold(back.target.digest, trees.files)
-        log.warning("minions taken back", minions=len(made.minions), back_to=made.back_to, user=user, why=why)
+        return self.begin(records)
+
+    def begin(self, holds: Sequence[HoldRecord]) -> MinionRollback:
+        """Minions hold an earlier revision, all by one rollback: say it, and have them apply it."""
+        made = self._view(holds)
+        log.warning("minions taken back", minions=len(made.minions), back_to=made.back_to, user=made.user, why=made.why)
         for minion in made.minions:
             data = {"id": minion, "rollback": made.id, "taken": made.taken, "back_to": made.back_to}
             tag = f"saltern/minion/{minion}/taken-back"
-            event = self.bus.publish(tag, {**data, "user": user, "why": why}, revision=made.back_to)
+            event = self.bus.publish(tag, {**data, "user": made.user, "why": made.why}, revision=made.back_to)
             self.wake([minion], event.id)
         return made
 
@@ -116,7 +121,7 @@ class MinionRollbacks:
             raise CannotRollBack(f"of {back.target.label} nothing is there of {', '.join(trees.missing)}")
         return trees
 
-    def _keep(self, back: GoingBack, digests: Mapping[str, str], *, user: str, why: str) -> MinionRollback:
+    def _keep(self, back: GoingBack, digests: Mapping[str, str], *, user: str, why: str) -> list[HoldRecord]:
         """Store the holds. The clock says when; which revisions come after is told by their order in the store."""
         made, at, newest = self.ids.next(), self.clock(), self.store.revisions.newest_position()
         records = [
@@ -136,18 +141,12 @@ class MinionRollbacks:
         try:
             with self.store.transaction():
                 self.store.revisions.add(back.target)
-                kept = self.store.holds.put(records)
+                kept = frozenset(self.store.holds.put(records))
         except DocumentGone:
             raise CannotRollBack("its documents were forgotten meanwhile; try again") from None
-        return MinionRollback(
-            id=made,
-            taken=back.live.label,
-            back_to=back.target.label,
-            user=user,
-            why=why,
-            at=at,
-            minions=tuple(sorted(kept)),
-        )
+        if not kept:
+            raise CannotRollBack("these minions were forgotten meanwhile")
+        return [record for record in records if record.minion in kept]
 
     def all(self) -> list[MinionRollback]:
         """Those of which minions hold something, the newest first."""

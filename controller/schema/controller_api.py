@@ -170,6 +170,9 @@ class ControllerApi(Protocol):
     async def resume(self, target: TargetExpression, *, user: str = "") -> Sequence[str]:
         """The opposite of pause."""
 
+    async def confirm(self, target: TargetExpression, *, user: str = "") -> Sequence[str]:
+        """Keep what `apply: confirm` has applied on these minions; ids of those on which something waited."""
+
     def preview(self, question: PreviewQuestion, *, user: str = "") -> AsyncIterator[PreviewItem]:
         """What moving from one ref to another would change: how far it is, then a `PreviewFinished`."""
 

@@ -39,6 +39,15 @@ class HeldRevision(ApiStruct, frozen=True, kw_only=True):
     why: str
 
 
+class Unconfirmed(ApiStruct, frozen=True, kw_only=True):
+    """What `apply: confirm` has applied, and nobody confirmed yet."""
+
+    back_to: str
+    """Label of the revision that the minion goes back to."""
+    until: float
+    """When it does."""
+
+
 class MinionStatus(ApiStruct, frozen=True, kw_only=True):
     """Where one minion stands."""
 
@@ -57,6 +66,8 @@ class MinionStatus(ApiStruct, frozen=True, kw_only=True):
     """The pull request that it has in place of what is live."""
     taken_back: HeldRevision | None = None
     """The earlier revision that it has in place of what is live."""
+    unconfirmed: Unconfirmed | None = None
+    """Set while what it has applied waits for `saltern confirm`."""
     drifted: int = 0
     """States that the last drift check found changed."""
     classes: dict[str, int] = msgspec.field(default_factory=dict)

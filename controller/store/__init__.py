@@ -3,6 +3,7 @@
 from controller.store.errors import KeyConflict, KeyUnknown, StoreError, StoreTooNew, StoreUnavailable
 from controller.store.records import (
     AppliedRecord,
+    ConfirmationRecord,
     DesiredRecord,
     FactRecord,
     HoldRecord,
@@ -22,6 +23,7 @@ from controller.store.store import Store
 
 __all__ = [
     "AppliedRecord",
+    "ConfirmationRecord",
     "DesiredRecord",
     "FactRecord",
     "HoldRecord",

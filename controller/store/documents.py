@@ -10,7 +10,7 @@ from sqlalchemy import delete, insert, select
 
 from controller.store.database import Database
 from controller.store.rows import present
-from controller.store.schema import applied, desired, documents, holds, minions, runs
+from controller.store.schema import applied, confirmations, desired, documents, holds, minions, runs
 
 _FAST = 1  # zlib's level: most of the gain for a fifth of the time
 
@@ -43,7 +43,7 @@ class DocumentBlobs:
                 connection.execute(insert(documents), rows)
 
     def prune(self) -> int:
-        """Forget documents that no minion shall have or hold, has applied, or is running; returns how many.
+        """Forget documents that no minion shall have or hold, has applied, goes back to or runs; returns how many.
 
         Nobody waits long for the write lock meanwhile: a transaction forgets a limited number.
         """
@@ -51,6 +51,7 @@ class DocumentBlobs:
             select(desired.c.digest).where(desired.c.digest.is_not(None)),
             select(applied.c.digest),
             select(holds.c.digest),
+            select(confirmations.c.digest),
             select(minions.c.held),
             select(runs.c.digest).where(runs.c.state.in_(["requested", "started"])),
         ]

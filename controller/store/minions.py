@@ -15,9 +15,10 @@ from controller.store.database import Database
 from controller.store.desired import desired_record
 from controller.store.holds import hold_record
 from controller.store.records import DesiredRecord, HoldRecord, MinionRecord, StatusRow
+from controller.store.rollouts.confirmations import confirmation_record
 from controller.store.rows import chunks
 from controller.store.run_tables import runs
-from controller.store.schema import applied, desired, holds, keys, minions, revisions
+from controller.store.schema import applied, confirmations, desired, holds, keys, minions, revisions
 from controller.store.schema import runs as run_table
 
 _WITHOUT_GRAINS = [column for column in minions.c if column.name != "grains"]
@@ -43,9 +44,11 @@ _PLACES = tuple(
         _RUN,
         _RUN,
         (holds.c, "minion"),
+        (confirmations.c, "minion"),
     )
 )
-"""Of the parts in the order of `_status_of_all`: minion, desired, applied, last run, drift check, open run, hold."""
+"""Of the parts in the order of `_status_of_all`: minion, desired, applied, last run, drift check, open run, hold,
+confirmation."""
 _AFTER_PARTS = _PLACES[-1][1]
 
 _HAS_KEY = minions.c.id.in_(
@@ -185,7 +188,8 @@ def _status_of_all() -> Select[Any]:
     )
     parts: dict[str, Iterable[Column[Any]]]
     parts = {
-        "m": _WITHOUT_GRAINS, "d": desired.c, "a": applied.c, "l": last.c, "f": drift.c, "o": open_.c, "h": holds.c
+        "m": _WITHOUT_GRAINS, "d": desired.c, "a": applied.c, "l": last.c, "f": drift.c, "o": open_.c, "h": holds.c,
+        "k": confirmations.c,
     }  # fmt: skip
     columns = [column.label(f"{part}_{column.name}") for part, found in parts.items() for column in found]
     assert len(columns) == _AFTER_PARTS  # noqa: S101  (rows are taken apart by where columns stand)
@@ -200,6 +204,7 @@ def _status_of_all() -> Select[Any]:
         .outerjoin(desired, desired.c.minion == minions.c.id)
         .outerjoin(applied, applied.c.minion == minions.c.id)
         .outerjoin(holds, holds.c.minion == minions.c.id)
+        .outerjoin(confirmations, confirmations.c.minion == minions.c.id)
         .outerjoin(attempted, attempted.c.digest == func.coalesce(holds.c.revision, desired.c.revision))
         .outerjoin(shown, shown.c.digest == applied.c.revision)
         .outerjoin(last, last.c.seq == minions.c.last_run)
@@ -211,7 +216,7 @@ def _status_of_all() -> Select[Any]:
 
 def _status(row: Sequence[Any]) -> StatusRow:
     # By place, not by name: there are some ninety columns, and most of the time went into their names.
-    minion, wanted, done, last, drift, open_run, held = (
+    minion, wanted, done, last, drift, open_run, held, confirmed = (
         None if row[first] is None else dict(zip(names, row[start:end], strict=True))
         for start, end, first, names in _PLACES
     )
@@ -228,6 +233,7 @@ def _status(row: Sequence[Any]) -> StatusRow:
         last_drift=None if drift is None else runs.record(drift),
         open_run=None if open_run is None else runs.record(open_run),
         hold=hold,
+        confirmation=None if confirmed is None else confirmation_record(confirmed),
         compiled_for="" if wanted is None else wanted["revision"] or "",
     )
 

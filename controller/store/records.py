@@ -144,6 +144,21 @@ class HoldRecord:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ConfirmationRecord:
+    """What is confirmed on a minion whose policy says `apply: confirm`."""
+
+    minion: str
+    digest: str
+    """Of the document that is confirmed."""
+    revision: str
+    """Digest of the revision that it is part of."""
+    waiting: str = ""
+    """Digest of the document that waits for a confirmation; empty: none does."""
+    since: float = 0.0
+    """When that began to wait."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class FactRecord:
     """What a function of the live machine gave when it was asked last."""
 
@@ -249,5 +264,6 @@ class StatusRow:
     open_run: RunRecord | None
     """Newest apply or remediation without a result."""
     hold: HoldRecord | None = None
+    confirmation: ConfirmationRecord | None = None
     compiled_for: str = ""
     """Digest of the revision that was compiled for it last, also while another one is held."""

@@ -11,7 +11,7 @@ from sqlalchemy import delete, func, insert, or_, select, update
 
 from controller.store.database import Database
 from controller.store.records import RevisionRecord, RevisionSource
-from controller.store.schema import applied, desired, holds, revisions, runs
+from controller.store.schema import applied, confirmations, desired, holds, revisions, runs
 
 _WAS_LIVE = (revisions.c.error == "", or_(revisions.c.pull.is_(None), revisions.c.pull == ""))
 
@@ -67,6 +67,7 @@ class Revisions:
             revisions.c.digest.in_(select(desired.c.compiled_revision)),
             revisions.c.digest.in_(select(applied.c.revision)),
             revisions.c.digest.in_(select(holds.c.revision)),
+            revisions.c.digest.in_(select(confirmations.c.revision)),
             revisions.c.digest.in_(select(runs.c.revision)),
         )
         with self.database.write() as connection:

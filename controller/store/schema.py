@@ -21,7 +21,7 @@ from sqlalchemy import (
 
 from controller.store.column_types import INTEGER, TEXT, short_text
 
-HEAD = "0020"
+HEAD = "0021"
 """The newest migration."""
 
 metadata = MetaData(
@@ -149,6 +149,17 @@ holds = Table(
 )
 """What minions shall have in place of their desired documents: those of pull requests that are not merged yet, and
 those of an earlier revision."""
+
+confirmations = Table(
+    "confirmations",
+    metadata,
+    Column("minion", ForeignKey("minions.id", ondelete="CASCADE"), primary_key=True),
+    Column("digest", ForeignKey("documents.digest"), nullable=False, index=True),
+    Column("revision", short_text(64), nullable=False),
+    Column("waiting", short_text(64), nullable=False),
+    Column("since", Float, nullable=False),
+)
+"""What is confirmed on minions with `apply: confirm`, and which document waits for that."""
 
 runs = Table(
     "runs",

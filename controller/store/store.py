@@ -30,6 +30,7 @@ from controller.store.pull_requests import PullRequestTable
 from controller.store.queues import Queues
 from controller.store.reports import Reports
 from controller.store.revisions import Revisions
+from controller.store.rollouts.confirmations import Confirmations
 from controller.store.rollouts.quarantine import QuarantineTable
 from controller.store.rollouts.table import RolloutTable
 from controller.store.run_tables.call_runs import CallRuns
@@ -62,6 +63,7 @@ class Store:
         self.desired = DesiredTable(database)
         self.applied = Applied(database)
         self.holds = Holds(database)
+        self.confirmations = Confirmations(database)
         self.facts = FactsTable(database)
         self.mines = Mines(database)
         self.secrets = SecretsTable(database)

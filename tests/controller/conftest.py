@@ -296,6 +296,11 @@ class Desk:
         self.paused.difference_update(names)
         return names
 
+    async def confirm(self, target: TargetExpression, *, user: str = "") -> Sequence[str]:
+        """Something waits on all but db1."""
+        self.users.append(user)
+        return [name for name in self._match(target) if name != "db1"]
+
     def pulls(self) -> Sequence[PullView]:
         """One that was previewed, and one of a stranger."""
         common = {"forge": "hub", "project": "org/states", "base_branch": "main"}

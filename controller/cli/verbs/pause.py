@@ -1,4 +1,4 @@
-"""`saltern pause` and `saltern resume`."""
+"""`saltern pause`, `saltern resume` and `saltern confirm`."""
 
 from __future__ import annotations
 
@@ -32,6 +32,16 @@ def resume_command(target: str, kind: str | None, out: str, config_dir: Path) ->
     _change("/resume", "resumed", target, kind, out, config_dir)
 
 
+@click.command("confirm")
+@click.argument("target")
+@options.targeting
+@options.out
+@options.config_dir
+def confirm_command(target: str, kind: str | None, out: str, config_dir: Path) -> None:
+    """Keep what `apply: confirm` has applied on the minions that TARGET (a glob) matches."""
+    _change("/confirm", "confirmed", target, kind, out, config_dir)
+
+
 def _change(path: str, done: str, target: str, kind: str | None, out: str, config_dir: Path) -> None:
     question = TargetQuestion(target=TargetExpression(kind=kind or "glob", expression=target))  # type: ignore[arg-type]  # a choice of click's
     with Client(config_dir) as client:
@@ -39,5 +49,7 @@ def _change(path: str, done: str, target: str, kind: str | None, out: str, confi
     if out != "text":
         output.document(changed, out)
         return
+    if not changed:
+        output.remark(f"{done}: none of these minions waits for that")
     for minion in changed:
         click.echo(f"{done} {minion}")

@@ -113,6 +113,7 @@ def test_requests_that_change_something_name_the_user_of_the_socket(served, desk
         "/sync": {"target": target},
         "/pause": {"target": target},
         "/resume": {"target": target},
+        "/confirm": {"target": target},
         "/preview": {"base": "main", "head": "same"},
         "/keys/accept": {"names": ["aa:02"]},
         "/keys/reject": {"names": ["aa:02"]},
