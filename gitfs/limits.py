@@ -44,6 +44,8 @@ class GitLimits:
     """Seconds that one commit may take to get what it needs elsewhere."""
     merge_seconds: LimitSeconds = 30.0
     """Seconds that merging a branch for a preview may take; then it is compared with where it has branched off."""
+    push_seconds: LimitSeconds = 60.0
+    """Seconds that pushing a branch to a remote may take (`saltern adopt --yes`)."""
     submodule_seconds: LimitSeconds = 60.0
     """Seconds that one submodule may take."""
     submodules: LimitCount = 200

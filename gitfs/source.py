@@ -25,6 +25,7 @@ from gitfs.fetching.fork_server import ForkServer
 from gitfs.limits import GitLimits
 from gitfs.mirror.completed_mirror import SUBMODULES, submodules_of
 from gitfs.mirror.fetched import Fetched
+from gitfs.mirror.file_commits import EditedCommit, FileEdits
 from gitfs.mirror.maintenance import mirror_sizes, needs_gc, remove_unused
 from gitfs.mirror.mirror import Mirror
 from gitfs.mirror.submodules import Submodules
@@ -358,6 +359,28 @@ class Source:
         if not found.ancestor:
             return f"{name}: {head[:8]} has no commit in common with {base}"
         return f"{name}: {head[:8]} conflicts with {base} in {', '.join(map(printable, found.conflicts))}"
+
+    def edit(self, mirror: str, edits: FileEdits) -> EditedCommit:
+        """Make a commit in the mirror at a path: `pinned` shows it, and no ref names it. FetchFailed."""
+        return self._fetcher.edit(self._key_at(mirror), edits)
+
+    def push(self, remote: str, mirror: str, commit: str, branch: str) -> None:
+        """Push a commit of the mirror at a path to its remote, as a branch that is not there yet. FetchFailed."""
+        settings = self.writable(remote, mirror)
+        if settings is None:
+            raise FetchFailed(remote, "there is no way to write to it", retryable=False)
+        self._fetcher.push(self._key_at(mirror), settings, commit, branch)
+
+    def writable(self, remote: str, mirror: str) -> RemoteSettings | None:
+        """The settings of a remote with this mirror that say how to write to it; None where none do."""
+        found = (each for each, one in self.mirrors_of(remote) if one.path == mirror and each.takes_branches)
+        return next(found, None)
+
+    def _key_at(self, path: str) -> str:
+        for key, mirror in self._mirrors.items():
+            if mirror.path == path:
+                return key
+        raise FetchFailed(Path(path).parent.name, "no remote has this mirror", retryable=False)
 
     def blob_start(self, oid: str, length: int) -> BlobStart | None:
         """The first bytes of a blob of any commit that a remote of states has or had; None when there is none.

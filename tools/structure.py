@@ -43,7 +43,14 @@ CALLED_BY_LIBRARIES = (
     # asyncio, of a protocol
     *("connection_made", "get_buffer", "buffer_updated", "pause_writing", "resume_writing"),
     # libgit2's settings and callbacks
-    *("certificate_check", "owner_validation", "server_connect_timeout", "server_timeout"),
+    *(
+        "certificate_check",
+        "push_update_reference",
+        "refname",
+        "owner_validation",
+        "server_connect_timeout",
+        "server_timeout",
+    ),
     # Jinja, Mako and PyYAML
     *("adjust_uri", "has_template", "has_source_access", "relativeto", "visit_*", "call_binop", "intercepted_binops"),
     *("concat", "contained"),

@@ -25,6 +25,7 @@ from controller.api.permissions import guard
 from controller.config.limits import ApiLimits
 from controller.schema.controller_api import ControllerApi
 from controller.schema.errors import ServiceError
+from controller.schema.fleet.adoption import AdoptQuestion
 from controller.schema.minions import StatusView
 from controller.schema.orchestrations import OrchestrationQuery, OrchestrationsQuery
 from controller.schema.reactions import ReactionQuery, ReactionsQuery
@@ -79,6 +80,7 @@ def admin_app(service: ControllerApi, access: Access, limits: ApiLimits, on_refu
             resume,
             confirm,
             preview,
+            adopt,
             pulls,
             unapply,
             reactions,
@@ -346,6 +348,13 @@ async def preview(request: AdminRequest) -> Stream:
     data = await body_of(request, PreviewQuestion)
     events = service_of(request).preview(data, user=user_of(request))
     return await encoding.stream(request, events)
+
+
+@post("/adopt", status_code=200)
+async def adopt(request: AdminRequest) -> Response[bytes]:
+    """`saltern adopt`."""
+    data = await body_of(request, AdoptQuestion)
+    return encoding.answer(await service_of(request).adopt(data, user=user_of(request)))
 
 
 @get("/events")

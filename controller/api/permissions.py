@@ -73,6 +73,7 @@ NEEDS: Mapping[str, str] = {
             "POST /rollback",
             "POST /quarantine/release",
             "POST /preview",
+            "POST /adopt",
             "POST /schedule/run",
             "POST /schedule/switch",
         ),

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from msgspec import structs
 
+from controller.adoption.adoptions import Adoptions
 from controller.api.blames import blame
 from controller.api.key_changes import KeyChanges, token_view
 from controller.compilation.source_reconciler import SourceReconciler
@@ -52,6 +53,7 @@ from controller.schedules.controller_schedule import ControllerSchedule
 from controller.schema.blame import BlameView
 from controller.schema.errors import ServiceError
 from controller.schema.events import DROPPED, EventView, WhyView
+from controller.schema.fleet.adoption import AdoptQuestion, AdoptView
 from controller.schema.fleet.policies import PolicyView
 from controller.schema.fleet.rollouts import (
     QuarantineQuestion,
@@ -130,6 +132,7 @@ class MinionActions:
     jobs: Jobs
     batches: Batches
     previews: Previews
+    adoptions: Adoptions
     reports: ReportArchive
 
 
@@ -251,6 +254,10 @@ class ControllerService:
     async def blame(self, query: BlameQuery) -> BlameView:
         """See `ControllerApi`."""
         return await asyncio.to_thread(blame, self.state, self.git.source, query.minion, query.state)
+
+    async def adopt(self, question: AdoptQuestion, *, user: str = "") -> AdoptView:
+        """See `ControllerApi`."""
+        return await self.minions.adoptions.adopt(question, user)
 
     async def why(self, query: WhyQuery) -> WhyView:
         """See `ControllerApi`."""

@@ -22,6 +22,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "show": ("show", "One run with all that came of it."),
     "why": ("explain.why", "Why a minion was compiled or ran last."),
     "blame": ("explain.blame", "Where the values of a state are written, and who changed them last."),
+    "adopt": ("explain.adopt", "Write what drifted on a minion, and should stay, to a branch in git."),
     "sync": ("sync", "Apply what is pending now."),
     "pause": ("pause", "Apply nothing more on minions."),
     "resume": ("pause", "The opposite of pause."),

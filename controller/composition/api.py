@@ -6,12 +6,14 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 
+from controller.adoption.adoptions import Adoptions
 from controller.api.key_changes import KeyChanges
 from controller.api.service import ControllerService, FleetChanges, GitSources, MinionActions, ServedKeys, Telemetry
 from controller.composition.compilation import CompilationParts
 from controller.composition.reconcile import compose_status
 from controller.composition.rollouts import FleetParts
 from controller.composition.shared import Shared
+from controller.config.forges import compare_page
 from controller.engines.engines import Engines
 from controller.jobs.batches import Batches
 from controller.jobs.job_returners import ReturnerRequests
@@ -72,6 +74,7 @@ def compose_actions(
             clock=shared.clock,
         ),
     )
+    previews = _previews(shared, compilation, jobs)
     return MinionActions(
         targets=shared.targets,
         reconciler=reconciler,
@@ -81,7 +84,17 @@ def compose_actions(
             most=resources.settings.limits.api.batches_at_once,
             on_refusal=partial(shared.metrics.limit_refused, "api"),
         ),
-        previews=_previews(shared, compilation, jobs),
+        previews=previews,
+        adoptions=Adoptions(
+            reports=compose_status(shared, reconciler),
+            source=resources.source,
+            previews=previews,
+            facts=compilation.builds.facts,
+            limits=resources.settings.limits.adoption,
+            on_refusal=partial(shared.metrics.limit_refused, "adoption"),
+            clock=shared.clock,
+            page=partial(compare_page, resources.settings.forges),
+        ),
         reports=_reports(shared),
     )
 

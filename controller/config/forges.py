@@ -212,3 +212,26 @@ def _authority_problem(path: str) -> str:
     except OSError as error:
         return f"ca_file {path} cannot be read: {error.strerror}"
     return ""
+
+
+def compare_page(forges: Sequence[ForgeSettings], name: str, url: str, base: str, branch: str) -> str:
+    """The page on which people open a pull request of a branch; empty where the forge of the remote is not known.
+
+    Args:
+        forges: as configured; public ones are known without.
+        name: of the remote.
+        url: of the remote.
+        base: branch that it is for.
+        branch: its own name.
+    """
+    for each in forges:
+        if project := _explicit(each, name, url) or project_of(each, url):
+            addresses = forge_of(each.kind).addresses
+            return addresses.compare_page(addresses.web_of(each.api), project, base, branch)
+    host, _, path = canonical(url).partition("/")
+    for known in all_forges().values():
+        web = known.addresses.web_of(known.addresses.public)
+        if known.addresses.public and known.addresses.is_host(host, web):
+            project = known.addresses.project_of(path, web, is_web=urlsplit(url).scheme in ("http", "https"))
+            return known.addresses.compare_page(web, project, base, branch)
+    return ""

@@ -128,6 +128,18 @@ class PreviewLimits:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class AdoptionLimits:
+    """People who have what a machine has written to git (`saltern adopt`)."""
+
+    at_once: LimitCount = 2
+    """Adoptions that are under way at the same time; more are refused."""
+    states: LimitCount = 20
+    """States of one adoption."""
+    file_bytes: LimitCount = 48 * 1024
+    """Bytes of a file of a machine that is adopted; 60,000 are what a minion answers."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PullRequestLimits:
     """Pull requests of forges, which whoever may open them opens."""
 
@@ -320,6 +332,7 @@ class BorderLimits:
     access: AccessLimits = field(default_factory=AccessLimits)
     cluster: ClusterLimits = field(default_factory=ClusterLimits)
     preview: PreviewLimits = field(default_factory=PreviewLimits)
+    adoption: AdoptionLimits = field(default_factory=AdoptionLimits)
     pull_request: PullRequestLimits = field(default_factory=PullRequestLimits)
     report: ReportLimits = field(default_factory=ReportLimits)
     compile_worker: CompileWorkerLimits = field(default_factory=CompileWorkerLimits)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from urllib.parse import SplitResult, unquote, urlsplit
+from urllib.parse import SplitResult, quote, unquote, urlsplit
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,6 +27,9 @@ class Addresses:
     """An `api`, for faults."""
     groups: bool = False
     """Whether a project may lie in groups of groups; else it is `OWNER/NAME`."""
+    compare: str = ""
+    """The page that opens a pull request, below the address of the repository, with `{base}` and `{branch}`; empty:
+    none is known."""
     before: str = ""
     """What the path of a repository may begin with and is not of the project."""
 
@@ -73,3 +76,10 @@ class Addresses:
         parts = unquote(path.removeprefix(self.before)).split("/")
         enough = len(parts) >= 2 if self.groups else len(parts) == 2
         return "/".join(parts) if enough and all(parts) else ""
+
+    def compare_page(self, web: SplitResult, project: str, base: str, branch: str) -> str:
+        """The page on which people open a pull request of a branch; empty where none is known."""
+        if not self.compare or not project or not base:
+            return ""
+        page = self.compare.format(base=quote(base, safe="/"), branch=quote(branch, safe="/"))
+        return f"{web.geturl().rstrip('/')}/{quote(project)}/{page}"

@@ -15,6 +15,7 @@ from highstate.types import Value
 _KEY = re.compile(r"""(\s*)(?:- )?(?:"([^"]*)"|'([^']*)'|([^\s#'"{\[][^#:]*?))\s*:(?:\s|$)""")
 _ID = re.compile(r"""(\s*)(?:"([^"]*)"|'([^']*)'|([^\s#'"][^#]*?))\s*:\s*(?:#.*)?$""")
 _ARGUMENT = re.compile(r"""\s*-\s+(?:"([^"]*)"|'([^']*)'|([\w.-]+))\s*:(?:\s|$)""")
+_FUNCTION = re.compile(r"(\s*)(?:- )?(\w+(?:\.\w+)?)\s*:?\s*(?:#.*)?$")
 _SET = re.compile(r"\{%-?\s*set\s+(\w+)\s*=\s*(.*?)-?%\}")
 _FOR = re.compile(r"\{%-?\s*for\s+([\w\s,]+?)\s+in\s+(.*?)-?%\}")
 _FROM = re.compile(r"""\{%-?\s*from\s+["']([^"']+)["']\s+import\s+([\w\s,]+?)(?:\s+with(?:out)? context)?\s*-?%\}""")
@@ -72,6 +73,31 @@ def block_of(text: str, identifier: str) -> Lines | None:
         if best is None and _may_give(written, identifier):
             best = number, len(match[1])
     return None if best is None else Lines(best[0], _end(lines, *best))
+
+
+def function_lines(text: str, block: Lines, state: str, fun: str) -> Lines | None:
+    """The lines of one function of an ID with its arguments, from `state.fun` or `state` on; None without one."""
+    lines = text.splitlines()
+    for number in range(block.first + 1, block.last + 1):
+        match = _FUNCTION.match(lines[number - 1][:_LONGEST])
+        if match is not None and match[2] in (f"{state}.{fun}", state):
+            return Lines(number, _end_of_function(lines, number, block.last, len(match[1])))
+    return None
+
+
+def _end_of_function(lines: list[str], first: int, most: int, indent: int) -> int:
+    """A list of arguments may stand in the column of its function."""
+    last = first
+    for number in range(first + 1, most + 1):
+        line = lines[number - 1]
+        bare = line.lstrip()
+        if not bare or bare.startswith(("{%", "{#", "#")):
+            continue
+        depth = len(line) - len(bare)
+        if depth < indent or (depth == indent and not bare.startswith("- ")):
+            break
+        last = number
+    return last
 
 
 def _may_give(written: str, identifier: str) -> bool:

@@ -50,7 +50,7 @@ from controller.schema.reports import ApplyTiming, LiveTest, PreviewReport
 from controller.schema.requests import PreviewQuestion
 from controller.schema.targets import TargetExpression
 from controller.store import MinionRecord, StatusRow
-from gitfs.source import Revision, Source, Trees
+from gitfs.source import MergedTrees, Revision, Source, Trees
 from highstate.desired import Desired
 from highstate.dummy_pillar import DummyPillar
 from highstate.types import Minion
@@ -81,12 +81,15 @@ class Previews:
     running: int = 0
     """Previews that are being made."""
 
-    async def preview(self, question: PreviewQuestion, user: str = "") -> AsyncGenerator[PreviewItem, None]:
+    async def preview(
+        self, question: PreviewQuestion, user: str = "", sides: MergedTrees | None = None
+    ) -> AsyncGenerator[PreviewItem, None]:
         """How far it is, then its report. All work ends when the generator is closed.
 
         Args:
             question: what is asked.
             user: who asks, for the history of test runs.
+            sides: the trees that are compared; None: those of the refs in the question.
 
         Raises:
             ServiceError: nothing can be previewed, as too many are being made, or a ref is not there.
@@ -99,7 +102,7 @@ class Previews:
             self.redactor, threading.Event(), self.limits, live=live, keeps=keeps, python_later=later
         )
         with self.one_more(comparer):
-            async with contextlib.aclosing(self._items(comparer, question, user)) as items:
+            async with contextlib.aclosing(self._items(comparer, question, user, sides)) as items:
                 async for item in items:
                     yield item
 
@@ -119,11 +122,11 @@ class Previews:
             comparer.gone.set()
 
     async def _items(
-        self, comparer: Comparer, question: PreviewQuestion, user: str
+        self, comparer: Comparer, question: PreviewQuestion, user: str, given: MergedTrees | None
     ) -> AsyncGenerator[PreviewItem, None]:
         began, made_at = time.monotonic(), self.jobs.clock()
         minions = await self.threads.run(self.targets.select, question.target or TargetExpression())
-        sides = await self.trees.sides(question)
+        sides = given or await self.trees.sides(question)
         records = await self.threads.run(self.requests.known, set(minions))
         live = question.live != "none" and not question.restricted
         policies = await self.threads.run(self._policy, sides.before), await self.threads.run(self._policy, sides.after)

@@ -10,6 +10,7 @@ from typing import Protocol
 
 from controller.schema.blame import BlameView
 from controller.schema.events import EventView, WhyView
+from controller.schema.fleet.adoption import AdoptQuestion, AdoptView
 from controller.schema.fleet.policies import PolicyView
 from controller.schema.fleet.rollouts import (
     QuarantineQuestion,
@@ -130,6 +131,9 @@ class ControllerApi(Protocol):
 
     async def blame(self, query: BlameQuery) -> BlameView:
         """Where the values of states of a minion are written, and by which commits."""
+
+    async def adopt(self, question: AdoptQuestion, *, user: str = "") -> AdoptView:
+        """Make commits of what a machine has and git says otherwise, and push them where that is asked for."""
 
     async def policy(self, minion: str) -> PolicyView:
         """What of saltern.yaml holds for a minion now."""

@@ -30,7 +30,7 @@ _POLICY = {**kinds_of(LivePolicy), "signed_by": Any}
 _FIELDS = {**kinds_of(RemoteSettings), **_POLICY}
 _NO_OPTIONS = ("url", "branch", "only_base", "saltenv", "saltenvs", "policy")
 """Fields that no option sets by its own name."""
-_ONE_REMOTE = {name: _FIELDS[name] for name in ("name", "all_saltenvs")}
+_ONE_REMOTE = {name: _FIELDS[name] for name in ("name", "all_saltenvs", "push_url")}
 _OF_FILES = {name: _FIELDS[name] for name in ("mountpoint", "saltenv_whitelist", "saltenv_blacklist")}
 _SHARED = {name: kind for name, kind in _FIELDS.items() if name not in (*_NO_OPTIONS, *_ONE_REMOTE, *_OF_FILES)}
 _FILES_ALWAYS = {**_SHARED, **_OF_FILES, "saltenv": Any}

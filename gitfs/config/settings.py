@@ -40,6 +40,9 @@ ROOTS = "roots"
 GIT = "git"
 """The backend of the remotes, as `ROOTS` is that of the local folders."""
 
+_SECRETS = ("password", "passphrase", "token", "push_password", "push_passphrase", "push_token")
+_PUSH = ("push_url", "push_user", "push_password", "push_privkey", "push_passphrase", "push_token")
+
 DEFAULT_BASES = ("main", "master")
 """Tried in this order where no base is set."""
 
@@ -107,22 +110,62 @@ class RemoteSettings:
     """File of its key; empty: it is in the same file. `passphrase` is for it too."""
     proxy: Text = ""
     """URL of an http proxy; empty: what git's configuration and the environment say."""
+    push_url: Text = ""
+    """Where branches are pushed (`saltern adopt --yes`); empty: to the URL, where another `push_` option is set."""
+    push_user: Text = ""
+    push_password: Secret = field(default="", repr=False)
+    push_privkey: AbsoluteFile = ""
+    push_passphrase: Secret = field(default="", repr=False)
+    """Of `push_privkey`."""
+    push_token: Secret = field(default="", repr=False)
     policy: LivePolicy = field(default_factory=LivePolicy)
 
     @property
     def secrets(self) -> dict[str, str | SecretFrom]:
         """Option -> what may be shown to nobody but the server."""
-        return {"password": self.password, "passphrase": self.passphrase, "token": self.token}
+        return {name: getattr(self, name) for name in _SECRETS}
 
     def with_secrets(self, change: Callable[[str | SecretFrom], str | SecretFrom]) -> RemoteSettings:
         """These settings with each secret as `change` gives it."""
         return replace(
-            self, password=change(self.password), passphrase=change(self.passphrase), token=change(self.token)
+            self,
+            password=change(self.password),
+            passphrase=change(self.passphrase),
+            token=change(self.token),
+            push_password=change(self.push_password),
+            push_passphrase=change(self.push_passphrase),
+            push_token=change(self.push_token),
+        )
+
+    @property
+    def takes_branches(self) -> bool:
+        """Whether there is a way to write to it: what reads it is never used for that."""
+        return any(getattr(self, name) for name in _PUSH)
+
+    def for_push(self) -> RemoteSettings:
+        """The same remote with its credentials for writing in the place of those for reading; see `takes_branches`."""
+        return replace(
+            self.without_push(),
+            url=self.push_url or self.url,
+            user=self.push_user,
+            password=self.push_password,
+            pubkey="",
+            privkey=self.push_privkey,
+            # With none of its own: that of `ssl_key`, which is shown whatever is asked for.
+            passphrase=self.push_passphrase or self.passphrase,
+            token=self.push_token,
+        )
+
+    def without_push(self) -> RemoteSettings:
+        """The same remote without a way to write, for processes that read it."""
+        return replace(
+            self, push_url="", push_user="", push_password="", push_privkey="", push_passphrase="", push_token=""
         )
 
     def __post_init__(self) -> None:
         where = f"remote {self.name!r}"
         address = parse_url(self.url, where)
+        _check_push(self, where)
         if address.password:
             raise BadRemoteSettings(f"{where}: the URL holds a password; set `user` and `password` instead")
         for option in ("base", "branch", "all_saltenvs", "fallback"):
@@ -151,6 +194,24 @@ class RemoteSettings:
             for number, expression in enumerate(getattr(self, option)):
                 with _about(option, number):
                     _check_expression(expression, where)
+
+
+def _check_push(remote: RemoteSettings, where: str) -> None:
+    """BadRemoteSettings where the options for writing cannot go together, as with those for reading."""
+    if not remote.takes_branches:
+        return
+    with _about("push_url"):
+        address = parse_url(remote.push_url or remote.url, f"{where}: push_url")
+        if address.password:
+            raise BadRemoteSettings(f"{where}: push_url holds a password; set `push_user` and `push_password` instead")
+        shown = remote.push_user or remote.push_password or remote.push_token
+        if address.scheme == "http" and shown and not remote.insecure_auth:
+            raise BadRemoteSettings(f"{where}: what `push_` options hold would be sent in the clear; use https")
+        if address.scheme == "git":
+            raise BadRemoteSettings(f"{where}: nothing is pushed by git://; set `push_url` with https or ssh")
+    if remote.push_token and (remote.push_user or remote.push_password):
+        what = "a server is shown `push_token`, or `push_user` and `push_password`, and not both"
+        raise BadRemoteSettings(f"{where}: {what}", ("push_token",))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,10 +5,10 @@ Called by `gitfs.source`. Says nothing about when to fetch. What a worker sends 
 
 from __future__ import annotations
 
+import base64
 import json
 import logging
 import pickle
-import signal
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -21,16 +21,18 @@ from typing import TypeAlias
 
 import msgspec
 
-from gitfs.config.credentials import SecretFrom, reveal
 from gitfs.config.settings import RemoteSettings
 from gitfs.config.urls import redact
 from gitfs.errors import FetchFailed, UnknownRef
 from gitfs.fetching import worker_pool
 from gitfs.fetching.completions import Completions
 from gitfs.fetching.fork_server import ForkServer
-from gitfs.fetching.worker import AskJob, GcJob, Job, MirrorSpec, Operation
+from gitfs.fetching.lost_workers import BAD_MEMORY, why_gc_was_lost, why_lost
+from gitfs.fetching.worker import AskJob, EditJob, GcJob, Job, MirrorSpec, Operation, PushJob
+from gitfs.fetching.worker_secrets import portable_settings, secret_answer
 from gitfs.limits import GitLimits
 from gitfs.mirror.fetched import Fetched, no_live_branch
+from gitfs.mirror.file_commits import EditedCommit, FileEdits
 from gitfs.mirror.maintenance import InUse
 from gitfs.mirror.merge import MergeResult
 from gitfs.mirror.mirror import Mirror
@@ -79,17 +81,23 @@ class _Answered(msgspec.Struct, frozen=True, tag="answered"):
     refs: int
 
 
+class _Edited(msgspec.Struct, frozen=True, tag="edited"):
+    commit: str
+    patch: str
+    """As base64."""
+
+
 class _Broken(msgspec.Struct, frozen=True, tag="broken"):
     trace: str
 
 
-_Result: TypeAlias = _Fetched | _Completed | _Merged | _Collected | _Answered | _Failed | _Incomplete | _Broken
+_Result: TypeAlias = (
+    _Fetched | _Completed | _Merged | _Collected | _Answered | _Edited | _Failed | _Incomplete | _Broken
+)
 
 
 _LOG = logging.getLogger(__name__)
 _LIMITS = frozenset(each.name.replace("_", "-") for each in fields(GitLimits))
-_BAD_MEMORY = (signal.SIGBUS, signal.SIGSEGV)
-"""What a process gets that reads a file which somebody has made shorter, or follows an index that lies."""
 
 
 class WorkerFault(Exception):
@@ -168,7 +176,7 @@ class Fetcher:
     def merge(self, key: str, base: str, head: str) -> MergeResult:
         """What merging a commit into another would make, in a worker that fetches nothing else; FetchFailed."""
         job = Job(operation="merge", mirror=self._pickled_spec(key), base=base, commit=head)
-        answer = partial(_answer, self._specs[key].settings)
+        answer = partial(secret_answer, self._specs[key].settings.without_push())
         seconds = self._limits.merge_seconds
         sent = self._pool.submit(pickle.dumps(job), key, answer, doubtful=True, apart=True, seconds=seconds)
         try:
@@ -180,6 +188,41 @@ class Fetcher:
         except WorkerFault as error:
             raise _unexpected(self._mirrors[key].settings.name, error) from None
 
+    def edit(self, key: str, edits: FileEdits) -> EditedCommit:
+        """Make a commit in a mirror, which no ref names; FetchFailed."""
+        settings = self._specs[key].settings.without_push()
+        job = EditJob(mirror=self._pickled_spec(key), edits=edits)
+        found = self._apart(key, job, settings, self._limits.merge_seconds)
+        if not isinstance(found, _Edited):
+            raise self._strange(key, "edited files", found)
+        return EditedCommit(commit=found.commit, patch=base64.b64decode(found.patch))
+
+    def push(self, key: str, remote: RemoteSettings, commit: str, branch: str) -> None:
+        """Push a commit of a mirror to its remote as a new branch, with the remote's credentials for that; FetchFailed.
+
+        The process that pushes has no others, and the processes that fetch do not have these.
+        """
+        settings = remote.for_push()
+        mirror = pickle.dumps(replace(self._specs[key], settings=portable_settings(settings)))
+        # Its own limit ends it: the process is given a little longer.
+        job, seconds = PushJob(mirror=mirror, commit=commit, branch=branch), 2 * self._limits.push_seconds
+        found = self._apart(key, job, settings, seconds)
+        if not isinstance(found, _Completed):
+            raise self._strange(key, "pushed a branch", found)
+
+    def _apart(self, key: str, job: EditJob | PushJob, settings: RemoteSettings, seconds: float) -> _Result:
+        """What came of a job in a worker that fetches nothing else; FetchFailed. It may ask for secrets of these."""
+        answer = partial(secret_answer, settings)
+        try:
+            sent = self._pool.submit(pickle.dumps(job), key, answer, doubtful=True, apart=True, seconds=seconds)
+            return self._result(key, sent)
+        except WorkerFault as error:
+            raise _unexpected(self._mirrors[key].settings.name, error) from None
+
+    def _strange(self, key: str, what: str, found: _Result) -> FetchFailed:
+        fault = WorkerFault(f"a worker that {what} answered with {type(found).__name__}")
+        return _unexpected(self._mirrors[key].settings.name, fault)
+
     def ask(self, settings: RemoteSettings, patience: float) -> Callable[[], int]:
         """Ask a remote for its refs; what is returned waits for how many there are, and raises FetchFailed.
 
@@ -188,8 +231,8 @@ class Fetcher:
             patience: seconds from now until it counts as one that does not answer.
         """
         deadline = time.monotonic() + patience
-        job = pickle.dumps(AskJob(settings=_portable(settings)))
-        sent = self._pool.submit(job, settings.url, partial(_answer, settings))
+        job = pickle.dumps(AskJob(settings=portable_settings(settings.without_push())))
+        sent = self._pool.submit(job, settings.url, partial(secret_answer, settings.without_push()))
 
         def answer() -> int:
             try:
@@ -203,7 +246,7 @@ class Fetcher:
             except TimeoutError:
                 raise FetchFailed(settings.name, f"it has not answered in {patience:g} s", retryable=True) from None
             except worker_pool.WorkerLost as error:
-                raise FetchFailed(settings.name, _why_lost(error), retryable=True) from None
+                raise FetchFailed(settings.name, why_lost(error), retryable=True) from None
             except WorkerFault as error:
                 raise _unexpected(settings.name, error) from None
 
@@ -225,11 +268,11 @@ class Fetcher:
         except worker_pool.PoolClosed:
             return []
         except worker_pool.WorkerLost as error:
-            is_damaged = isinstance(error, worker_pool.WorkerDied) and -error.code in _BAD_MEMORY
+            is_damaged = isinstance(error, worker_pool.WorkerDied) and -error.code in BAD_MEMORY
             if is_damaged and asked.last is not None:
                 with suppress(OSError):
                     report_damage(asked.last)
-            raise FetchFailed(self._name_of(asked.last), _why_gc_was_lost(error), retryable=True) from None
+            raise FetchFailed(self._name_of(asked.last), why_gc_was_lost(error), retryable=True) from None
         except WorkerFault as error:
             raise _unexpected(self._name_of(asked.last), error) from None
         if not isinstance(found, _Collected):
@@ -292,13 +335,13 @@ class Fetcher:
 
     def _submit(self, key: str, operation: Operation) -> Future[bytes]:
         job = Job(operation=operation, mirror=self._pickled_spec(key))
-        answer = partial(_answer, self._specs[key].settings)
+        answer = partial(secret_answer, self._specs[key].settings.without_push())
         return self._pool.submit(pickle.dumps(job), key, answer, doubtful=key in self._failed)
 
     def _submit_completion(self, key: str, commit: str) -> Future[bytes]:
         """Bring what a commit needs elsewhere, in a worker that fetches nothing else."""
         job = Job(operation="complete", mirror=self._pickled_spec(key), commit=commit)
-        answer = partial(_answer, self._specs[key].settings)
+        answer = partial(secret_answer, self._specs[key].settings.without_push())
         seconds = self._limits.completion_seconds
         return self._pool.submit(pickle.dumps(job), key, answer, doubtful=True, apart=True, seconds=seconds)
 
@@ -322,7 +365,7 @@ class Fetcher:
     def _pickled_spec(self, key: str) -> bytes:
         if key not in self._pickled:
             spec = self._specs[key]
-            self._pickled[key] = pickle.dumps(replace(spec, settings=_portable(spec.settings)))
+            self._pickled[key] = pickle.dumps(replace(spec, settings=portable_settings(spec.settings.without_push())))
         return self._pickled[key]
 
     def _name_of(self, mirror: str | None) -> str:
@@ -336,10 +379,10 @@ class Fetcher:
         try:
             found = _received(sent)
         except worker_pool.WorkerLost as error:
-            if isinstance(error, worker_pool.WorkerDied) and -error.code in _BAD_MEMORY:
+            if isinstance(error, worker_pool.WorkerDied) and -error.code in BAD_MEMORY:
                 with suppress(OSError):
                     report_damage(mirror.path)
-            raise FetchFailed(mirror.settings.name, _why_lost(error), retryable=True) from None
+            raise FetchFailed(mirror.settings.name, why_lost(error), retryable=True) from None
         if isinstance(found, _Failed):
             raise FetchFailed(mirror.settings.name, found.reason, retryable=found.retryable)
         return found
@@ -389,58 +432,3 @@ def _unexpected(remote: str, fault: Exception) -> FetchFailed:
     _LOG.error("a worker of remote %s met an error that nobody expected; it is tried again\n%s", remote, trace)
     reason = f"its worker met an error that nobody expected ({trace.rpartition(chr(10))[2][:500]}); the log says more"
     return FetchFailed(remote, reason, retryable=True)
-
-
-def _portable(settings: RemoteSettings) -> RemoteSettings:
-    """The same settings with secrets that can be pickled and that mean the same in a worker.
-
-    Variables that were withheld from the environment go along; what is in a vault is asked for (`_answer`).
-    """
-
-    def portable(secret: str | SecretFrom) -> str | SecretFrom:
-        if isinstance(secret, SecretFrom) and secret.kind == "env":
-            with suppress(LookupError):
-                return reveal(secret)
-        return secret if isinstance(secret, str) else replace(secret, ask=None)
-
-    return settings.with_secrets(portable)
-
-
-def _answer(settings: RemoteSettings, question: bytes) -> bytes:
-    """A secret of these settings, of those that are in a vault."""
-    path, key = json.loads(question)["secret"]
-    try:
-        for secret in settings.secrets.values():
-            if isinstance(secret, SecretFrom) and secret.kind == "vault" and secret.where == f"{path}?{key}":
-                return json.dumps({"secret": reveal(secret)}).encode()
-    except LookupError as error:
-        return json.dumps({"error": str(error.args[0])}).encode()
-    return json.dumps({"error": f"{path} is none of this remote's secrets"}).encode()
-
-
-def _why_gc_was_lost(error: worker_pool.WorkerLost) -> str:
-    if isinstance(error, worker_pool.WorkerDied) and -error.code in _BAD_MEMORY:
-        name = signal.Signals(-error.code).name
-        return f"garbage collection was ended by {name}: a pack of the mirror was cut off; the next fetch rebuilds it"
-    return f"garbage collection: {_why_lost(error)}"
-
-
-def _why_lost(error: worker_pool.WorkerLost) -> str:
-    match error:
-        case worker_pool.DeadlinePassed():
-            return f"it took more than {error.seconds:g} s and was ended; it will be tried again"
-        case worker_pool.MadeRoom():
-            return f"it did not answer, like {worker_pool.MOST_WORKERS} others, and was ended; it will be tried again"
-        case worker_pool.PoolClosed():
-            return "it was ended, as fetching has stopped"
-        case worker_pool.WorkerDied(code=code) if -code in _BAD_MEMORY:
-            return (
-                f"its process was ended by {signal.Signals(-code).name}: a pack or an index was cut off or overwritten "
-                "while it was read; run `git fsck` in the remote; it will be tried again"
-            )
-        case worker_pool.WorkerDied(code=code) if code < 0:
-            hint = "; the kernel's log says whether memory ran out" if code == -signal.SIGKILL else ""
-            return f"its process was ended by {signal.Signals(-code).name}{hint}; it will be tried again"
-        case worker_pool.WorkerDied(code=code):
-            return f"its process ended with code {code}; it will be tried again"
-    return f"its process could not be started: {error}"

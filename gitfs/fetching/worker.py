@@ -7,6 +7,7 @@ back as JSON, as this one talks to remotes. It has one thread, but for that of a
 
 from __future__ import annotations
 
+import base64
 import json
 import pickle
 import resource
@@ -25,8 +26,10 @@ from gitfs.fetching.frames import FrameKind, PeerGone, receive_frame, send_frame
 from gitfs.limits import GitLimits
 from gitfs.mirror.completed_mirror import open_mirror, submodules_of
 from gitfs.mirror.fetched import Fetched
+from gitfs.mirror.file_commits import FileEdits, edited
 from gitfs.mirror.maintenance import MirrorMaintenance
 from gitfs.mirror.mirror import Mirror
+from gitfs.mirror.pushes import push_new_branch
 from gitfs.printable import printable
 from gitfs.transport.ref_listing import list_refs
 
@@ -76,13 +79,35 @@ class AskJob:
     settings: RemoteSettings
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EditJob:
+    """Make a commit with other contents of files."""
+
+    mirror: bytes
+    """See `Job.mirror`."""
+    edits: FileEdits
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PushJob:
+    """Push a commit as a new branch."""
+
+    mirror: bytes
+    """See `Job.mirror`."""
+    commit: str
+    branch: str
+
+
+AnyJob: TypeAlias = Job | GcJob | AskJob | EditJob | PushJob
+
+
 def serve(sock: socket.socket) -> None:
     """Do the jobs that come, until there are no more to come."""
     worker = _Worker(sock)
     while True:
         try:
             _, body = receive_frame(sock)
-            job: Job | GcJob | AskJob = pickle.loads(body)  # noqa: S301 - from the process that started us
+            job: AnyJob = pickle.loads(body)  # noqa: S301 - from the process that started us
             send_frame(sock, FrameKind.RESULT, json.dumps(worker.do(job)).encode())
         except PeerGone:
             return
@@ -99,7 +124,7 @@ class _Worker:
         self._sock = sock
         self._mirrors: dict[bytes, Mirror] = {}
 
-    def do(self, job: Job | GcJob | AskJob) -> dict[str, object]:
+    def do(self, job: AnyJob) -> dict[str, object]:
         """Do a job; what came of it, as `gitfs.fetching.fetcher` reads it."""
         try:
             match job:
@@ -110,6 +135,14 @@ class _Worker:
                     return {"type": "incomplete", "why": _shown(why)} if why else {"type": "completed"}
                 case Job(operation="merge"):
                     return {"type": "merged", **asdict(self._mirror(job.mirror).merge(job.base, job.commit))}
+                case EditJob():
+                    mirror = self._mirror(job.mirror)
+                    made = edited(mirror.path, mirror.settings.name, job.edits)
+                    return {"type": "edited", "commit": made.commit, "patch": base64.b64encode(made.patch).decode()}
+                case PushJob():
+                    mirror, tell = self._mirror(job.mirror), partial(_tell_refusal, self._sock)
+                    push_new_branch(mirror.path, mirror.settings, job.commit, job.branch, mirror.limits, tell)
+                    return {"type": "completed"}
                 case GcJob():
                     return {"type": "collected", "remotes": self._collect_garbage(job)}
                 case AskJob():

@@ -61,6 +61,7 @@ ADDRESSES = Addresses(
     sites=("bitbucket.org",),
     path="/2.0",
     hosts={"api.bitbucket.org": "bitbucket.org", "altssh.bitbucket.org": "bitbucket.org"},
+    compare="pull-requests/new?source={branch}&dest={base}",
 )
 
 

@@ -83,7 +83,7 @@ def _pull_of(headers: Mapping[str, str], payload: object) -> PullHint | None:
 FORGE = Forge(
     name="Gitea, Forgejo",
     client=GiteaClient,
-    addresses=Addresses(path="/api/v1"),
+    addresses=Addresses(path="/api/v1", compare="compare/{base}...{branch}"),
     webhooks=Webhooks(
         verifiers=(SignatureHeader("x-forgejo-signature"), SignatureHeader("x-gitea-signature")),
         delivery_headers=("x-forgejo-delivery", "x-gitea-delivery"),

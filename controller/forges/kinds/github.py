@@ -235,6 +235,7 @@ FORGE = Forge(
         path="/api/v3",
         api_host="api.",
         hosts={"ssh.github.com": "github.com", "api.github.com": "github.com"},
+        compare="compare/{base}...{branch}?expand=1",
     ),
     webhooks=Webhooks(
         verifiers=(SignatureHeader("x-hub-signature-256"),),

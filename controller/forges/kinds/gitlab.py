@@ -262,6 +262,7 @@ FORGE = Forge(
         path="/api/v4",
         hosts={"altssh.gitlab.com": "gitlab.com"},
         groups=True,
+        compare="-/merge_requests/new?merge_request%5Bsource_branch%5D={branch}&merge_request%5Btarget_branch%5D={base}",
     ),
     webhooks=Webhooks(
         verifiers=(TokenHeader("x-gitlab-token"),),

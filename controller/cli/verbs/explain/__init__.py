@@ -1,1 +1,1 @@
-"""Verbs that say why a minion is as it is."""
+"""Verbs that say why a minion is as it is, and take over what it is."""
