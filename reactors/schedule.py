@@ -67,7 +67,7 @@ def parse_schedule(given: Mapping[str, Any]) -> Schedule | None:
     if "cron" in given:
         if "interval" in given:
             raise BadSchedule("interval and cron exclude each other")
-        schedule = Cron(expression=str(given["cron"]), splay=splay, zone=_known_zone(given.get("timezone") or ""))
+        schedule = Cron(expression=str(given["cron"]), splay=splay, zone=known_zone(given.get("timezone") or ""))
         _triggers(schedule)
         return schedule
     if "timezone" in given:
@@ -137,8 +137,8 @@ def _triggers(schedule: Cron) -> list[Any]:
         raise BadSchedule(f"cron {schedule.expression!r}: {error}") from error
 
 
-def _known_zone(name: Any) -> str:
-    """The name, if there is such a zone."""
+def known_zone(name: Any) -> str:
+    """The name, if there is such a zone; BadSchedule otherwise."""
     from reactors.wall_clock import zone_of
 
     if not isinstance(name, str):

@@ -26,12 +26,15 @@ RETURNERS_OF_CALL = "returners-of-call"
 """Says in `Hello.takes` that the minion gives what a `Call` returns to its `returners`; an older one would not."""
 CHECKS_CALLS = "checks-calls"
 """Says in `Hello.takes` that the minion knows `CheckCalls`."""
+HEALS_ALONE = "heals-alone"
+"""Says in `Hello.takes` that the minion knows `Autonomy`."""
 MOST_CHECKED = 1000
 """Calls in one `CheckCalls`."""
 NOT_APPLIED = "none"
 """Says in `Hello.applied` that the last run of a document, for another controller, did not come to a good end."""
 APPLIES_NOW = "running"
-"""Says there that such a run goes on, or waits for its turn."""
+"""Says there that such a run goes on, or waits for its turn; of what the minion ran by itself also that its result is
+not acknowledged yet."""
 MOST_METADATA = 16 * 1024
 """Bytes of the metadata of a job of the minion's schedule."""
 
@@ -99,13 +102,15 @@ class Hello(_Message, tag="hello", frozen=True, kw_only=True):
     agent: Name = ""
     protocol: int = PROTOCOL
     applied: Name = ""
-    """Where another controller asked for the last run of a document: the digest of that document, `NOT_APPLIED` or
-    `APPLIES_NOW`."""
+    """Where another controller asked for the last run of a document, or nobody did: the digest of that document,
+    `NOT_APPLIED` or `APPLIES_NOW`."""
     follows: bool = True
     """Whether documents and runs of this controller count: of several controllers at once, one's do."""
     takes: Annotated[tuple[Name, ...], Meta(max_length=100)] = ()
     """What it understands beside what all minions of its protocol do: `STATES_OF_CALL`, `RETURNERS_OF_CALL`,
-    `ROTATE_KEY`, `CHECKS_CALLS`."""
+    `ROTATE_KEY`, `CHECKS_CALLS`, `HEALS_ALONE`."""
+    autonomy: Name = ""
+    """`Autonomy.digest` of the rules that it has; empty: it has none."""
 
 
 class Grains(_Message, tag="grains", frozen=True, kw_only=True):
@@ -160,6 +165,15 @@ class RunProgress(_Message, tag="run-progress", frozen=True, kw_only=True):
     """Of the chunk that was begun last."""
     seconds: MessageSeconds = 0.0
     """Since the run began."""
+
+
+class OwnRun(msgspec.Struct, frozen=True, kw_only=True):
+    """Why the minion began a run of the kind `remediate` by itself."""
+
+    drift_run: Name
+    """The drift check that it follows from."""
+    alone: MessageSeconds
+    """Seconds for which it had reached no controller."""
 
 
 Ending: TypeAlias = Literal["", "compile error", "refused", "timed out", "unreachable", "cancelled"]
@@ -223,6 +237,8 @@ class RunResult(_Message, tag="run-result", frozen=True, kw_only=True):
     """What ended it, where it was not the function itself."""
     prune: PruneReport | None = None
     """Of a run of the minion's document: what is named no more, and is there still."""
+    own: OwnRun | None = None
+    """Of a run that the minion began by itself while it reached no controller."""
 
 
 class RunEvents(_Message, tag="run-events", frozen=True, kw_only=True):
@@ -423,6 +439,8 @@ class HelloAck(_Message, tag="welcome", frozen=True, kw_only=True):
     """Seconds."""
     heartbeats: bool = True
     """Whether the minion shall hear them on the publish port. False: the end of its connection says as much."""
+    time: MessageSeconds = 0.0
+    """What the controller's clock says, in seconds since the epoch; 0: it does not say."""
 
 
 class Refused(_Message, tag="refused", frozen=True, kw_only=True):
@@ -457,6 +475,23 @@ class Run(_Message, tag="run", frozen=True, kw_only=True):
     keys: tuple[str, ...] | None = None
     """Chunk keys to run, in any order; None: all."""
     test: bool = False
+    own: OwnRun | None = None
+    """Of a run that the minion asks itself for."""
+    left_out: tuple[str, ...] = ()
+    """Chunk keys that are not to be run although `keys` says all."""
+
+
+class Autonomy(_Message, tag="autonomy", frozen=True, kw_only=True):
+    """By which rules the minion may put drift right by itself while it reaches no controller.
+
+    They stand beside the document, and not in it: a pause and a window hold for what was applied last, too, and nothing
+    is compiled or run because they are others.
+    """
+
+    digest: str
+    """Of the rules; empty: there are none, and the minion does nothing by itself."""
+    rules: dict[str, Any] = {}
+    """`reactors.remediation.AutonomyRules` as plain values."""
 
 
 class Preview(_Message, tag="preview", frozen=True, kw_only=True):
@@ -662,6 +697,7 @@ ToMinion: TypeAlias = (
     | Refused
     | DesiredUpdate
     | Run
+    | Autonomy
     | Preview
     | Call
     | CheckCalls

@@ -90,6 +90,7 @@ class Greetings:
             takes=frozenset(message.takes),
             applied=applied_of(message.applied),
             follows=message.follows,
+            autonomy=message.autonomy,
             relay=incoming.relay,
         )
 

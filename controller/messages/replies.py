@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
+import msgspec
+
 from controller.messages.context import MessageContext
 from wire.messages import HelloAck, ToMinion
 from wire.server.server import Server
@@ -41,7 +43,7 @@ class Replies:
 
     def greet(self, key: str) -> None:
         """Answer a Hello."""
-        self.send(key, self.greeting)
+        self.send(key, msgspec.structs.replace(self.greeting, time=max(0.0, self.context.clock())))
 
     def ask_for_hello(self, key: str) -> None:
         """End the connection, which has no session: a minion says Hello on each new one, and on no other."""

@@ -37,7 +37,12 @@ MOST_RETURN = 32 * 1024
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 _DRIFT_ID = re.compile(r"drift(?:watch)?-[\w.@:-]{1,200}", re.ASCII)
 _SCHEDULED_ID = re.compile(r"scheduled-[\w.@:-]{1,200}", re.ASCII)
-"""Runs that a minion begins by itself: its drift checks, and calls of its `schedule`."""
+_HEALED_ID = re.compile(r"heal-[\w.@:-]{1,200}", re.ASCII)
+"""Runs that a minion begins by itself: its drift checks, calls of its `schedule`, and, while it reaches no controller,
+remediations."""
+
+HEALED_ALONE = "healed while the controller was away"
+"""The cause of a remediation that a minion began by itself."""
 
 MOST_TOLD = 50
 """States in an event about drift."""
@@ -87,9 +92,7 @@ class RunResults:
                 return
         else:
             run = self.context.store.runs.get(run_id)
-            if not (
-                _DRIFT_ID.fullmatch(run_id) if run is None else run.minion == session.minion and run.finished is None
-            ):
+            if not (is_own_run(run_id) if run is None else run.minion == session.minion and run.finished is None):
                 return
             while len(session.progress) >= MOST_PROGRESS:
                 session.progress.pop(next(iter(session.progress)))
@@ -140,9 +143,12 @@ class RunResults:
             revision=self._revision_of(session.minion, digest),
             test=result.kind == "drift",
             keys=tuple(result.states) if touched else None,
-            reason="changed by others" if touched else "schedule",
+            reason="changed by others" if touched else _own_reason(result),
         )
         self.context.store.runs.create(run)
+        if result.kind == "remediate":
+            self.reconciler.minion_remediated(run, result.own.drift_run if result.own else "")
+            self.context.metrics.remediated_alone(result.outcome)
         # A minion starts these itself, as many as it likes.
         self.context.store.runs.prune(self.keep_runs, session.minion, self.keep_bytes)
         return run
@@ -304,8 +310,18 @@ def _schedule_data(run: RunRecord, result: RunResult) -> dict[str, Any]:
 
 def is_own_run(run_id: str, kind: str = "") -> bool:
     """Whether a minion may begin a run with this id by itself, of this kind or of any."""
-    patterns = {"drift": _DRIFT_ID, "call": _SCHEDULED_ID}
+    patterns = {"drift": _DRIFT_ID, "call": _SCHEDULED_ID, "remediate": _HEALED_ID}
     return any(pattern.fullmatch(run_id) for each, pattern in patterns.items() if kind in (each, ""))
+
+
+def _own_reason(result: RunResult) -> str:
+    """Why a minion has begun a run by itself."""
+    if result.kind != "remediate":
+        return "schedule"
+    if result.own is None:
+        return HEALED_ALONE
+    about = f": drift {result.own.drift_run}" if _DRIFT_ID.fullmatch(result.own.drift_run) else ""
+    return f"{HEALED_ALONE} for {result.own.alone:.0f} s{about}"
 
 
 def digest_of(text: str) -> str:

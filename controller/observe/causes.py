@@ -194,6 +194,10 @@ def _run(data: _Data) -> list[str]:
     return [f"{data.get('kind')} of {what}, run {data.get('run')}", *([plan] if plan else [])]
 
 
+def _remediated(data: _Data) -> list[str]:
+    return [f"run {data.get('run')}, {data.get('cause')}"]
+
+
 def _started(data: _Data) -> list[str]:
     return ["the minion began"]
 
@@ -234,6 +238,7 @@ _WORDS: dict[str, tuple[str, Callable[[_Data], list[str]]]] = {
     "saltern/minion/*/released": ("request", _released),
     "saltern/pull/*/applied": ("request", _pull_applied),
     "saltern/run/*/new": ("run", _run),
+    "saltern/minion/*/remediated": ("run", _remediated),
     "saltern/run/*/started": ("start", _started),
     "saltern/run/*/lost": ("result", _lost),
     "salt/job/*/ret/*": ("result", _result),

@@ -86,11 +86,8 @@ class Metrics:
             ["remote"],
             registry=self.registry,
         )
-        self._left_out = Gauge(
-            "saltern_git_files_left_out",
-            "Entries of live trees that are left out, as they are no files",
-            ["remote"],
-            registry=self.registry,
+        self._left_out = self._gauge_by_remote(
+            "git_files_left_out", "Entries of live trees that are left out, as they are no files"
         )
         self._messages = self._counter("bus_messages", "Messages on the wire", "direction", "type")
         self._refusals = self._counter("wire_refusals", "Messages and connections that were refused", "reason")
@@ -102,6 +99,7 @@ class Metrics:
             registry=self.registry,
         )
         self._missed = self._counter("missed_by_plan", "States left after a push which its plan did not have")
+        self._alone = self._counter("remediations_alone", "Remediations that minions began by themselves", "outcome")
         self._run_seconds = self._histogram("run_seconds", "Time of a run on its minion", _APPLY, "kind")
         self._apply = self._histogram("push_apply_seconds", "From a push being seen to applied on a minion", _APPLY)
         self._hooks = self._counter("hooks", "Calls of the HTTP hook", "result")
@@ -204,6 +202,10 @@ class Metrics:
         times = self._run_seconds.labels(kind)
         for _, seconds in ended:
             times.observe(seconds)
+
+    def remediated_alone(self, outcome: str) -> None:
+        """A minion tells that it has put drift right by itself."""
+        self._alone.labels(outcome).inc()
 
     def reaction_ended(self, outcome: str) -> None:
         """Reactors have answered an event: `ok`, `failed`, or `loop` when they refused to."""

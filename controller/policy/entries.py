@@ -24,17 +24,17 @@ from controller.policy.policy import (
     IgnoredDifference,
     MinionPolicy,
     TargetedPolicy,
-    Window,
     changed,
+    check_autonomy,
     check_prune_limit,
 )
 from controller.policy.seconds import with_seconds
-from controller.policy.windows import check_window
 from highstate.targeting.match import BadTarget, expanded_target
 from matching.linear_regex import PatternRefused
 from options.document import Fault, Option
 from options.near_names import did_you_mean
 from reactors.schedule import BadSchedule
+from reactors.windows import Window, check_window
 
 MOST_ENTRIES = 1000
 _FORM = "write `- {name: production, target: 'web*', apply: manual}`"
@@ -49,6 +49,7 @@ class DriftChange(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     cron: str | UnsetType = UNSET
     timezone: str | UnsetType = UNSET
     watch: bool | UnsetType = UNSET
+    autonomy: float | bool | UnsetType = UNSET
 
 
 class RetryChange(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -119,7 +120,9 @@ def _check(entry: PolicyEntry, expression: str, base: MinionPolicy) -> None:
     changes = _changes(entry)
     if not changes:
         raise ValueError(f"the entry {entry.name!r} changes nothing")
-    changed(base, changes).drift.schedule()
+    drift = changed(base, changes).drift
+    drift.schedule()
+    check_autonomy(drift)
     for window in entry.windows:
         check_window(window)
     check_ignored(entry.ignore_differences)

@@ -7,9 +7,9 @@ from typing import Any
 import msgspec
 
 from controller.policy.policy import MinionPolicy, Policy, changed
-from controller.policy.windows import is_active, look, opens_at
 from controller.schema.fleet.policies import PolicyIgnored, PolicyKey, PolicyView, PolicyWindow
 from highstate.types import Minion
+from reactors.windows import is_active, look, opens_at
 
 _PLAIN = ("apply", "confirm", "push", "verify", "suspend", "prune", "prune_limit")
 _SECTIONS = ("drift", "retry")

@@ -24,12 +24,16 @@ from highstate.targeting.targeted_beacons import TargetedBeacons
 from highstate.types import Minion
 from reactors.controller_jobs import ControllerJobs
 from reactors.events import tag_matches
+from reactors.remediation import RetryPolicy
 from reactors.rules.native_rule import NativeRules
 from reactors.rules.reactor_map import ReactorMap
 from reactors.schedule import BadSchedule, parse_schedule
+from reactors.windows import Window
 
 _FEW = msgspec.Meta(max_length=100)
 _Glob: TypeAlias = Annotated[str, msgspec.Meta(min_length=1, max_length=255)]
+LEAST_AUTONOMY = 1.0
+"""Seconds."""
 
 
 class DriftPolicy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -44,6 +48,8 @@ class DriftPolicy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     """Whose clocks `cron` follows, as `Europe/Berlin`; empty: those of each minion."""
     watch: bool = False
     """Whether minions also check a file or service as soon as somebody else changes it."""
+    autonomy: float | bool = 300.0
+    """Seconds without a controller after which a minion remediates by itself; False: it never does."""
 
     def schedule(self) -> dict[str, float | str | bool]:
         """As the desired document carries it (`minion.agent.drift`); BadSchedule when it cannot be followed."""
@@ -57,6 +63,14 @@ class DriftPolicy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
             schedule = {"interval": self.interval, "splay": self.splay}
         parse_schedule(schedule)
         return {**schedule, "watch": True} if self.watch else schedule
+
+
+def check_autonomy(drift: DriftPolicy) -> None:
+    """ValueError for what is neither a time nor `false`."""
+    if drift.autonomy is True or (drift.autonomy is not False and drift.autonomy < LEAST_AUTONOMY):
+        raise ValueError(
+            f"drift.autonomy: a time from {LEAST_AUTONOMY:g} s on is wanted, such as `5m`, or `false` for never"
+        )
 
 
 class IgnoredDifference(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -146,38 +160,6 @@ class PreviewPolicy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     def group_targets(self) -> bool:
         """Whether the targets of the top file are groups, too."""
         return _TOP in ((self.groups,) if isinstance(self.groups, str) else self.groups)
-
-
-class RetryPolicy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """When a run that failed is tried again, as Argo CD's `retry`. Times in seconds."""
-
-    limit: Annotated[int, msgspec.Meta(ge=0)] | None = None
-    """How often; None: as long as the document is the same."""
-    duration: Annotated[float, msgspec.Meta(ge=1, le=86400)] = 30.0
-    """After the first failure."""
-    factor: Annotated[float, msgspec.Meta(ge=1, le=10)] = 2.0
-    """How much longer after each one more."""
-    max_duration: Annotated[float, msgspec.Meta(ge=1, le=7 * 86400)] = 3600.0
-
-    def wait(self, failures: int) -> float | None:
-        """Seconds from the last of so many failures in a row to the next attempt; None: there is none."""
-        if self.limit is not None and failures > self.limit:
-            return None
-        return float(min(self.max_duration, self.duration * self.factor ** min(max(failures, 1) - 1, 64)))
-
-
-class Window(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """When minions may be changed, as Argo CD's sync windows."""
-
-    kind: Literal["allow", "deny"] = "allow"
-    schedule: str
-    """Cron expression of its beginning."""
-    duration: Annotated[float, msgspec.Meta(ge=60, le=31 * 86400)]
-    """Seconds."""
-    timezone: str = "UTC"
-    """Whose clocks `schedule` follows."""
-    manual: bool = False
-    """Whether people may have something applied (`saltern sync`) while this window alone forbids it."""
 
 
 class MinionPolicy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

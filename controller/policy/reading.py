@@ -20,19 +20,20 @@ from controller.policy.policy import (
     EventPolicy,
     Policy,
     PreviewPolicy,
-    RetryPolicy,
+    check_autonomy,
     check_prune_limit,
 )
 from controller.policy.rollout import RolloutPolicy, with_nodegroups
 from controller.policy.seconds import with_seconds
 from controller.policy.tree_beacons import read_tree_beacons
-from controller.policy.windows import check_window
 from highstate.types import Files, Pos, Problem, Stage
 from options.document import Fault, parse_document
 from options.near_names import did_you_mean
 from reactors.controller_jobs import read_controller_jobs
+from reactors.remediation import RetryPolicy
 from reactors.rules.native_rule import read_rules
 from reactors.rules.reactor_map import ReactorMap, read_reactor_map
+from reactors.windows import check_window
 
 POLICY_FILE = "saltern.yaml"
 
@@ -79,6 +80,7 @@ def read_policy(files: Files, nodegroups: Mapping[str, Any] | None = None) -> Po
         if given.keys() & set(_OWN_READERS) - {"policies"}:
             policy = msgspec.structs.replace(policy, **_with_places(text, files))
         policy.drift.schedule()
+        check_autonomy(policy.drift)
         for window in policy.windows:
             check_window(window)
         check_ignored(policy.ignore_differences)

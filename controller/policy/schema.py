@@ -7,9 +7,11 @@ from typing import Annotated, Any
 import msgspec
 
 from controller.policy.entries import DriftChange, PolicyEntry, RetryChange
-from controller.policy.policy import DriftPolicy, Policy, PreviewPolicy, RetryPolicy, Window
+from controller.policy.policy import DriftPolicy, Policy, PreviewPolicy
 from controller.policy.rollout import Gate, RolloutPolicy, Wave
 from controller.policy.seconds import PLAIN_TIMES, ROLLOUT_LISTS, TIMES
+from reactors.remediation import RetryPolicy
+from reactors.windows import Window
 
 _TIME = {"anyOf": [{"type": "number", "minimum": 0}, {"type": "string", "pattern": r"^\d+(\.\d+)?\s*[smhd]?$"}]}
 _STRUCTS: dict[str, tuple[type[msgspec.Struct], ...]] = {
@@ -50,6 +52,8 @@ def json_schema() -> dict[str, Any]:
             parts[struct.__name__]["properties"][key] = dict(_TIME)
     for part in (found, parts[PolicyEntry.__name__]):
         part["properties"].update({key: dict(_TIME) for key in PLAIN_TIMES})
+    for struct in (DriftPolicy, DriftChange):
+        parts[struct.__name__]["properties"]["autonomy"] = {"anyOf": [*_TIME["anyOf"], {"const": False}]}
     for part in (found, *parts.values()):
         for each in part["properties"].values():
             each.pop("default", None)

@@ -8,7 +8,7 @@ from typing import Any
 from options.durations import parse_seconds
 
 TIMES = {
-    "drift": frozenset(("interval", "splay")),
+    "drift": frozenset(("interval", "splay", "autonomy")),
     "previews": frozenset(("apply_hold",)),
     "retry": frozenset(("duration", "max_duration")),
     "windows": frozenset(("duration",)),
@@ -58,6 +58,8 @@ def _converted(section: str, given: Any, keys: frozenset[str]) -> Any:
         return given
     found = dict(given)
     for key in keys & given.keys():
+        if key == "autonomy" and isinstance(given[key], bool):
+            continue  # `false`: never
         found[key] = _seconds(f"{section}.{key}", given[key])
     return found
 

@@ -8,10 +8,10 @@ from typing import Any
 from msgspec import structs
 
 from controller.policy.ignored import expired
-from controller.policy.policy import IgnoredDifference, Policy, TargetedPolicy, Window
-from controller.policy.windows import duration_text, window_text, windows_text
+from controller.policy.policy import IgnoredDifference, Policy, TargetedPolicy
 from controller.schema.reports import ApplyTiming
 from highstate.types import Minion
+from reactors.windows import Window, duration_text, window_text, windows_text
 
 _ALTER_GRAINS = "grains"
 """The state module that changes what the compile reads."""

@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from controller.policy.policy import MinionPolicy
-from controller.policy.windows import look
 from controller.reconcile.confirming import Confirmation, ConfirmInstruction, ReachedDocument, confirming
+from reactors.remediation import MOST_ACTING, AutonomyRules, digest_of_rules, remediation_pause
+from reactors.windows import look
 from wire.messages import APPLIES_NOW
 
 
@@ -126,6 +127,12 @@ class ObservedState:
     request: Request | None = None
     gated: bool = False
     """Whether a rollout has not come to this minion yet."""
+    knows_autonomy: bool = False
+    """Whether the minion can be told what it may do while it reaches no controller."""
+    autonomy: str = ""
+    """Digest of the rules for that which it has, or was sent in this session."""
+    acting: tuple[str, ...] = ()
+    """Keys of the states that are known to act each time, where its last drift check has found such."""
     hold_until: float | None = None
     """Where the desired document is held for a pull request or at an earlier revision: when it no longer is, in seconds
     since the epoch; infinite for a revision, which `superseded` ends."""
@@ -145,6 +152,13 @@ class SendDesired:
 @dataclass(frozen=True, slots=True)
 class SendApplied:
     """Send the document that was applied last, so that drift is looked for in that."""
+
+
+@dataclass(frozen=True, slots=True)
+class SendAutonomy:
+    """Tell the minion what it may do while it reaches no controller; None: nothing."""
+
+    rules: AutonomyRules | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -270,6 +284,7 @@ class RequeueAfter:
 Instruction: TypeAlias = (
     SendDesired
     | SendApplied
+    | SendAutonomy
     | TakeApplied
     | WaitForRemotes
     | Apply
@@ -293,9 +308,6 @@ Instruction: TypeAlias = (
 _CHANGING = (Apply, Remediate, RemediateApplied, ApplyMissed)
 """What a window may keep back."""
 
-TOUCHED_AT_ONCE = 4
-"""Remediations of what others touch before they back off: two writers shall not fight for ever."""
-
 
 def reconcile(
     state: ObservedState, policy: MinionPolicy, now: float, *, run_timeout: float = 3600.0
@@ -304,8 +316,13 @@ def reconcile(
 
     `run_timeout`: seconds after which a run without a result is given up.
     """
+    told = _tell_autonomy(state, policy)
     if state.request is not None:
-        return _answer(state, state.request, policy, now)
+        return told + _answer(state, state.request, policy, now)
+    return told + _unasked(state, policy, now, run_timeout)
+
+
+def _unasked(state: ObservedState, policy: MinionPolicy, now: float, run_timeout: float) -> list[Instruction]:
     if state.hold_until is None:
         asked = confirming(state.confirmation, _reached(state), policy, now) if state.follows else (None, None)
         noted, look_at = asked
@@ -316,6 +333,37 @@ def reconcile(
     if state.superseded or now >= state.hold_until:
         return [ReleaseHold()]  # then it is looked at again
     return _and_look_at(_next(state, policy, now, run_timeout), state.hold_until)
+
+
+def _tell_autonomy(state: ObservedState, policy: MinionPolicy) -> list[Instruction]:
+    """Whatever else waits: a pause has to be known before the controller is gone."""
+    if not (state.connected and state.follows and state.knows_autonomy):
+        return []
+    rules = autonomy_rules(state, policy)
+    return [] if digest_of_rules(rules) == state.autonomy else [SendAutonomy(rules)]
+
+
+def autonomy_rules(state: ObservedState, policy: MinionPolicy) -> AutonomyRules | None:
+    """By which rules a minion puts drift right while it reaches no controller; None: not at all.
+
+    Only the controller knows when a minion leaves what it is held at (a pull request, an earlier revision), or what
+    nobody has confirmed yet.
+    """
+    drift = policy.drift
+    unconfirmed = state.confirmation is not None and state.confirmation.waiting
+    if state.paused or unconfirmed or state.hold_until is not None:
+        return None
+    if drift.mode != "remediate" or isinstance(drift.autonomy, bool):
+        return None
+    last = state.last_run
+    known = last is not None and last.good and last.digest == state.applied  # by its own runs
+    return AutonomyRules(
+        after=drift.autonomy,
+        windows=policy.windows,
+        retry=policy.retry,
+        applied="" if known else state.applied,
+        acting=state.acting[:MOST_ACTING],
+    )
 
 
 def _and_look_at(instructions: list[Instruction], until: float) -> list[Instruction]:
@@ -472,14 +520,8 @@ def _remediate_meanwhile(state: ObservedState, policy: MinionPolicy, now: float)
 
 
 def _remediate(drift: Drift, now: float) -> list[Instruction]:
-    free = TOUCHED_AT_ONCE if drift.touched else 1
-    again = drift.remediated_at + (backoff(drift.remediations - free + 1) if drift.remediations > free else 0.0)
+    again = drift.remediated_at + remediation_pause(drift.remediations, touched=drift.touched)
     return [RequeueAfter(again)] if now < again else [Remediate(drift.run_id, drift.touched)]
-
-
-def backoff(failures: int) -> float:
-    """Seconds to wait after so many remediations in a row: 30 s doubling to an hour."""
-    return float(min(3600, 30 * 2 ** min(max(failures, 1) - 1, 10)))
 
 
 def is_current(state: ObservedState) -> bool:

@@ -12,6 +12,7 @@ from controller.reconcile.confirming import Confirmation
 from controller.reconcile.decision import Drift, LastRun, ObservedState, OpenRun, Request
 from controller.sessions.sessions import Session
 from controller.store import ConfirmationRecord, RunRecord, StatusRow
+from wire.messages import HEALS_ALONE
 
 GOOD = frozenset({"ok", "changed"})
 """Outcomes after which a document counts as applied."""
@@ -55,6 +56,7 @@ def observe(
     lags: bool = False,
     gated: bool = False,
     superseded: bool = False,
+    acting: tuple[str, ...] = (),
 ) -> ObservedState:
     """The facts about one minion.
 
@@ -67,6 +69,7 @@ def observe(
         lags: whether remotes have to be fetched first.
         gated: whether a rollout keeps it from what it shall have.
         superseded: whether the revision that it was taken back from is no longer live.
+        acting: see `ObservedState.acting`.
     """
     desired = row.desired
     return ObservedState(
@@ -82,6 +85,9 @@ def observe(
         follows=session is None or session.follows,
         lags=lags,
         gated=gated,
+        knows_autonomy=session is not None and HEALS_ALONE in session.takes,
+        autonomy=session.autonomy if session else "",
+        acting=acting,
         hold_until=row.hold.until if row.hold else None,
         superseded=superseded,
         unchanged=row.applied is not None and row.applied.outcome == "ok",
@@ -97,6 +103,11 @@ def observe(
 def is_touched_check(run_id: str) -> bool:
     """Whether a minion began this check because somebody touched what it manages (`minion.agent.drift_watch`)."""
     return run_id.startswith("driftwatch-")
+
+
+def is_by_minion(run_id: str) -> bool:
+    """Whether a minion remediated by itself, while it reached no controller (`minion.agent.autonomy`)."""
+    return run_id.startswith("heal-")
 
 
 def _open_run(run: RunRecord | None, session: Session | None) -> OpenRun | None:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, assert_never
 
+import msgspec
 import structlog
 
 from controller.observe.drift_classes import DriftClass, acts_each_time
@@ -19,7 +20,6 @@ from controller.observe.push_check import PushChecks
 from controller.observe.redactor import Redactor
 from controller.observe.run_text import LONGEST_SUMMARY, requested
 from controller.policy.policy import MinionPolicy
-from controller.policy.windows import look, window_text
 from controller.reconcile.confirmations import ConfirmationKeeper
 from controller.reconcile.confirming import ForgetConfirmation, NoteConfirmation, TakeBack
 from controller.reconcile.decision import (
@@ -40,6 +40,7 @@ from controller.reconcile.decision import (
     RequeueAfter,
     Resend,
     SendApplied,
+    SendAutonomy,
     SendDesired,
     SkipCheck,
     TakeApplied,
@@ -52,7 +53,7 @@ from controller.reconcile.gating import OpenGate, RolloutGate
 from controller.reconcile.holds import hold_text, is_superseded, release
 from controller.reconcile.jids import Jids
 from controller.reconcile.live import LiveRevision
-from controller.reconcile.observation import GOOD, NO_STREAK, Streak, Streaks, observe
+from controller.reconcile.observation import GOOD, NO_STREAK, Streak, Streaks, is_by_minion, observe
 from controller.reconcile.plan import PushPlan, plan, with_needs
 from controller.reconcile.plan_text import headline
 from controller.reconcile.queue import WorkQueue
@@ -64,7 +65,9 @@ from controller.sessions.sessions import Session, Sessions
 from controller.store import AppliedRecord, DesiredRecord, RunRecord, StatusRow, Store, StoreError
 from reactors.bus import Bus
 from reactors.clock_steps import ClockSteps
-from wire.messages import Run, RunKind, ToMinion
+from reactors.remediation import AutonomyRules, digest_of_rules
+from reactors.windows import look, window_text
+from wire.messages import Autonomy, Run, RunKind, ToMinion
 from wire.server.server import Server
 
 log = structlog.get_logger("saltern.reconcile")
@@ -232,10 +235,16 @@ class Reconciler:
         )
         request, suspended = self._requests.get(minion), policy.suspend
         lags, gated = bool(self.unfetched(row)), bool(self.rollouts.waits(row))
-        session = self.sessions.session(minion)
-        superseded = self._superseded(row)
         return observe(
-            row, session, streaks, request, suspended=suspended, lags=lags, gated=gated, superseded=superseded
+            row,
+            self.sessions.session(minion),
+            streaks,
+            request,
+            suspended=suspended,
+            lags=lags,
+            gated=gated,
+            superseded=self._superseded(row),
+            acting=self._acting(row),
         )
 
     def _superseded(self, row: StatusRow) -> bool:
@@ -247,6 +256,13 @@ class Reconciler:
             return False
         position = self.store.revisions.position
         return is_superseded(hold, held=position(hold.revision), live=position(live))
+
+    def _acting(self, row: StatusRow) -> tuple[str, ...]:
+        """See `ObservedState.acting`."""
+        found = row.last_drift
+        if found is None or not found.classes.get(DriftClass.NOT_CONVERGENT):
+            return ()
+        return tuple(sorted(acts_each_time(self.store.drift.of(row.minion.id))))
 
     def unfetched(self, row: StatusRow) -> tuple[str, ...]:
         """The remotes that have to be fetched before anything is decided for a minion."""
@@ -290,6 +306,8 @@ class Reconciler:
                 self._send_desired(row, session)
             case SendApplied():
                 self._send_applied(row, session)
+            case SendAutonomy(rules=rules):
+                self._send_autonomy(session, rules)
             case TakeApplied():
                 self._applied_without_run(row)
                 self.wake([minion])
@@ -372,6 +390,11 @@ class Reconciler:
         if applied is not None:
             self._send(session, self.documents.desire(applied.generation, applied.digest, session.held))
             session.sent_digest = applied.digest
+
+    def _send_autonomy(self, session: Session, rules: AutonomyRules | None) -> None:
+        session.autonomy = digest_of_rules(rules)
+        plain = {} if rules is None else msgspec.to_builtins(rules)
+        self._send(session, Autonomy(digest=session.autonomy, rules=plain))
 
     def _apply(self, row: StatusRow, session: Session, whole: bool) -> None:
         reason, keys, note = self._revision_reason(row), None, ""
@@ -518,6 +541,13 @@ class Reconciler:
         """A run that somebody else began: id of the event of its start."""
         self._run_events[run_id] = event
 
+    def minion_remediated(self, run: RunRecord, drift_run: str) -> None:
+        """A minion tells of a run that it began by itself: it follows from what it had found before."""
+        data = {"id": run.minion, "run": run.run_id, "drift": drift_run, "cause": run.reason}
+        cause = self._reports.get(run.minion, 0)
+        event = self.bus.publish(f"saltern/minion/{run.minion}/remediated", data, cause=cause, revision=run.revision)
+        self._run_events[run.run_id] = event.id
+
     def forget_run(self, run_id: str) -> None:
         """A run that somebody else began has ended."""
         self._run_events.pop(run_id, None)
@@ -546,14 +576,26 @@ class Reconciler:
             self._checks.ended(run, outcome, cause)
             if outcome in GOOD or self._nothing_drifts(run.run_id):
                 self._remediations.pop(minion, None)
-        elif outcome in GOOD and not run.test:
+        elif not run.test:
+            self._changed(run, outcome, cause, now)
+        self.wake([minion])
+
+    def _changed(self, run: RunRecord, outcome: str, cause: int, now: float) -> None:
+        """A run that changes the machine ended."""
+        minion = run.minion
+        if is_by_minion(run.run_id):
+            streak = self._remediations.get(minion, NO_STREAK)
+            self._remediations[minion] = Streak(count=streak.count + 1, at=now)
+            applied = self.store.applied.get(minion)
+            if applied is None or applied.digest != run.digest:
+                return  # a run of another document has ended since
+        if outcome in GOOD:
             self._failures.pop(minion, None)
             self._applied(minion=minion, document=run, outcome=outcome, run_id=run.run_id, cause=cause)
-        elif not run.test:
+        else:
             streak = self._failures.get(minion, NO_STREAK)
             count = streak.count + 1 if streak.digest == run.digest else 1
             self._failures[minion] = Streak(digest=run.digest, count=count, at=now)
-        self.wake([minion])
 
     def _applied(
         self, *, minion: str, document: RunRecord | DesiredRecord, outcome: str, run_id: str, cause: int

@@ -18,7 +18,6 @@ from controller.observe.redactor import Redactor
 from controller.observe.run_text import progress_text, short
 from controller.policy.explain import explained
 from controller.policy.policy import MinionPolicy
-from controller.policy.windows import window_text
 from controller.reconcile.confirmations import confirm_until, unconfirmed_text
 from controller.reconcile.decision import Health, ObservedState, Sync, health_of, is_current, sync_of
 from controller.reconcile.documents import Documents
@@ -40,6 +39,7 @@ from highstate.desired import Desired
 from highstate.missing_sources import is_missing_source_warning
 from highstate.types import Minion, Problem
 from matching.matcher import person_matcher
+from reactors.windows import window_text
 
 _REJECTED = "its key is rejected: saltern key list"
 _NEW = "accepted; has not connected yet"

@@ -12,17 +12,14 @@ import structlog
 
 from controller.observe.drift_classes import acts_each_time
 from controller.observe.push_check import pending_in
-from controller.reconcile.decision import TOUCHED_AT_ONCE, backoff
 from controller.reconcile.documents import Documents
 from controller.reconcile.observation import NO_STREAK, Streak
 from controller.reconcile.plan import with_triggered
 from controller.store import StatusRow, Store
 from reactors.bus import Bus
+from reactors.remediation import TOUCHED_AT_ONCE, touched_rest
 
 log = structlog.get_logger("saltern.reconcile")
-
-QUIET_SECONDS = 60.0
-"""Beside the back-off: after so long without drift of this kind, the next is the first again."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -37,10 +34,7 @@ class TouchedStates:
     def streak(self, minion: str, now: float) -> Streak:
         """Remediations in a row of what was touched on a minion."""
         found = self._streaks.get(minion, NO_STREAK)
-        rests = (
-            QUIET_SECONDS + backoff(found.count - TOUCHED_AT_ONCE) if found.count > TOUCHED_AT_ONCE else QUIET_SECONDS
-        )
-        if now - found.at > rests:
+        if now - found.at > touched_rest(found.count):
             self._streaks.pop(minion, None)
             return NO_STREAK
         return found

@@ -14,9 +14,9 @@ from typing import TypeAlias
 from msgspec.structs import replace
 
 from controller.policy.policy import MinionPolicy
-from controller.policy.windows import look
 from controller.reconcile.decision import ObservedState
 from controller.rollouts.rollout import Batch, Phase, Rollout
+from reactors.windows import look
 
 GATE_SECONDS = 15.0
 """Between two checks of gates that did not pass."""

@@ -130,6 +130,8 @@ class Session:
     """Digest of the document that was sent to it last; empty for none."""
     sent: set[str] = field(default_factory=set)
     """Run ids that were sent to it."""
+    autonomy: str = ""
+    """Digest of the rules that it has for the time without a controller, or was sent (`wire.messages.Autonomy`)."""
     pending_triggers: tuple[str, ...] = ()
     """Keys of chunks that it says still have to act on a change."""
     takes: frozenset[str] = frozenset()

@@ -20,6 +20,7 @@ import time
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 
+from minion.agent.autonomy.remediation import OwnRemediation
 from minion.agent.beacons import BeaconKeeper, healing_call
 from minion.agent.call_questions import CallQuestions
 from minion.agent.child_tasks import ChildTasks, collect_grains
@@ -55,9 +56,11 @@ from wire.client import ConnectionEvent, Disconnected, NotUnderstood
 from wire.errors import BadKey, CannotConnect, PatchMismatch
 from wire.messages import (
     CHECKS_CALLS,
+    HEALS_ALONE,
     RETURNERS_OF_CALL,
     ROTATE_KEY,
     STATES_OF_CALL,
+    Autonomy,
     Blob,
     Call,
     CheckCalls,
@@ -149,6 +152,7 @@ class Agent:
         self._schedule = ScheduleTimer(cachedir, settings.id, settings.options.schedule.jobs)
         self._clock_steps = ClockSteps()
         self._drift_watch = DriftWatch(settings.id)
+        self._remediation = OwnRemediation(cachedir, settings.id, time.monotonic(), self._jobs.outbox.last_drift())
         self._not_understood: set[str] = set()
         """Names of messages that were said not to be known."""
         self._beacons = BeaconKeeper(cachedir, settings.options.beacons, tasks.host_beacons, self._act)
@@ -234,6 +238,7 @@ class Agent:
             self._mine.due_at,
             self._beacons.due_at,
             self._returners.due_at,
+            self._remediation.due_at,
             self._drift_watch.due_at(self._desired.digest, busy=self._jobs.states_waiting()),
             now + (min(self._drift.due_at, self._schedule.due_at) - time.time()),
         ]
@@ -254,6 +259,7 @@ class Agent:
         if now >= self._grains_due or self._grains.take_request():
             self._refresh_grains(now)
         self._check_touched(now)
+        self._remediate_alone(now)
         self._follow_clock(self._clock_steps.taken())
         if time.time() >= self._drift.due_at:
             self._check_drift()
@@ -290,7 +296,9 @@ class Agent:
                 self._disconnected(link, now, was_online=was_online)
             case NotUnderstood():
                 self._refuse(event, asked_by)
-            case HelloAck():
+            case HelloAck(time=said):
+                if link is self.links.authority:
+                    self._remediation.time_told(said)
                 self._connected(link, now)
             case Heartbeat():
                 if link.session.heartbeat(event, now):
@@ -312,11 +320,13 @@ class Agent:
                     self._jobs.events_acknowledged(event)
             case MinionEventsAck():
                 self._events.acknowledge(event)
+            case Autonomy():
+                self._take_autonomy(event, link)
             case ResultAck():
-                self._jobs.outbox.acknowledge(event.run_id, asked_by)
+                self._acknowledged(event.run_id, asked_by)
             case ResultRefused():
                 log.error("event=result_refused run=%s reason=%s", event.run_id, event.reason)
-                self._jobs.outbox.acknowledge(event.run_id, asked_by)
+                self._acknowledged(event.run_id, asked_by)
             case FileFound() | FileList() | Blob() | MineFound() | StatesFound() | Published() | Refused():
                 self._files.answer(event)
 
@@ -328,6 +338,18 @@ class Agent:
         else:
             why = f"this minion follows the controller {followed.name}"
             self._jobs.refuse(run.run_id, why, self.links.name_of(link))
+
+    def _acknowledged(self, run_id: str, controller: str) -> None:
+        if self._jobs.acknowledged(run_id, controller):
+            self._tell_all()  # controllers wait until they know how the minion's own runs have ended
+
+    def _take_autonomy(self, message: Autonomy, link: ControllerLink) -> None:
+        if link is not self.links.authority:
+            return
+        wrong = self._remediation.problems
+        self._remediation.accept(message)
+        if self._remediation.problems != wrong:
+            self._tell_all()
 
     def _refuse(self, message: NotUnderstood, asked_by: str) -> None:
         """A message of a newer controller: said once a name, and a run that it asks for ends with that answer."""
@@ -352,7 +374,7 @@ class Agent:
         self._events.reconnected()
         self._mine.connected()
         self._greet_again()
-        if self._drift.problems or self._beacons.problems or self._returners.problems:
+        if self._drift.problems or self._remediation.problems or self._beacons.problems or self._returners.problems:
             link.send(self._keep_alive(link.name))
 
     def _disconnected(self, link: ControllerLink, now: float, *, was_online: bool) -> None:
@@ -480,6 +502,7 @@ class Agent:
         """Begin a drift check of what others have touched."""
         for ended in self._jobs.take_ended():
             self._drift_watch.ended(ended.run_id, ended.outcome, now, changed_machine=ended.changed_machine)
+            self._remediation.ended(ended, now)
             if len(self.links.links) > 1:
                 self._tell_all()  # whoever waits for the end of what another controller asked for
         busy = self._jobs.states_waiting()
@@ -488,6 +511,14 @@ class Agent:
             self._check_drift()
         elif now >= self._drift_watch.due_at(self._desired.digest, busy=busy):
             self._jobs.accept(self._drift_watch.take(self._desired, now, time.time()))
+
+    def _remediate_alone(self, now: float) -> None:
+        """Put drift right while no controller is reached."""
+        reached, busy = self.links.reached, self._jobs.states_waiting()
+        run = self._remediation.look(self._desired, now, time.time(), reached=reached, busy=busy)
+        if run is not None and run.own is not None:
+            self._jobs.outbox.answered(run.own.drift_run)
+            self._jobs.accept(run)
 
     def _run_scheduled_jobs(self, now: float) -> None:
         whens = whens_of(self._desired.whens, self._grains.grains.get("whens"))
@@ -563,7 +594,8 @@ class Agent:
             follows=self.links.may_follow(name),
             session=self._session_id,
             agent=f"saltern python/{sys.version_info.major}.{sys.version_info.minor}",
-            takes=(STATES_OF_CALL, RETURNERS_OF_CALL, ROTATE_KEY, CHECKS_CALLS),
+            takes=(STATES_OF_CALL, RETURNERS_OF_CALL, ROTATE_KEY, CHECKS_CALLS, HEALS_ALONE),
+            autonomy=self._remediation.digest,
         )
 
     def _tell_all(self) -> None:
@@ -580,6 +612,7 @@ class Agent:
             pending_triggers=pending_triggers,
             problems=(
                 *self._drift.problems,
+                *self._remediation.problems,
                 *self._beacons.problems,
                 *self._returners.problems,
                 *self._results_that_wait(),

@@ -19,18 +19,18 @@ import signal
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
 
 import msgspec
 
 from minion.agent.changed_paths import changed_paths, runs_states
 from minion.agent.drift_watch import WATCHED
+from minion.agent.ended_run import EndedRun, ended_run
 from minion.agent.workers import Worker
 from minion.machine.file_locks import lock_holder
 from minion.processes import Child, installs_packages, kill_tree
-from minion.spool.desired_state import DesiredState, packed_document
-from minion.spool.journal import Request, RunFolder, RunFolders, error_result
-from minion.spool.outbox import Outbox
+from minion.spool.desired_state import BY_ITSELF, DesiredState, packed_document
+from minion.spool.journal import Request, RunFolder, RunFolders, error_result, own_of
+from minion.spool.outbox import Outbox, is_own_remediation
 from minion.spool.run_events import RunEventsOutbox
 from minion.spool.schedule import UNREPORTED
 from minion.worker.progress import ProgressReporter
@@ -100,15 +100,6 @@ class RunJob:
     def resumes(self) -> bool:
         """Whether it goes on from its journal when it was cut off: states do, functions do not."""
         return not isinstance(self.request, Call) or bool(self.request.digest)
-
-
-class EndedRun(NamedTuple):
-    """How a run of states ended."""
-
-    run_id: str
-    outcome: str
-    changed_machine: bool
-    """Whether it was there to change the machine, and no test."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -183,7 +174,8 @@ class RunJobs:
     def applied_for_others(self, controller: str) -> str:
         """See `Hello.applied`."""
         said = self._desired.applied_for_others(controller)
-        if any(_applies(job.request) and job.controller != controller for job in self._jobs.values()):
+        jobs = [job for job in self._jobs.values() if _applies(job.request)]
+        if self.outbox.tells_own() or any(own_of(job.request) or job.controller != controller for job in jobs):
             return APPLIES_NOW
         return NOT_APPLIED if said == APPLIES_NOW else said  # that run was lost
 
@@ -260,6 +252,14 @@ class RunJobs:
                 ),
                 controller,
             )
+
+    def acknowledged(self, run_id: str, controller: str) -> bool:
+        """A controller has a result, or refuses it for good; True when it says of how the minion's own run ended."""
+        known = self.outbox.acknowledge(run_id, controller)
+        if not known or not is_own_remediation(run_id) or self.outbox.tells_own():
+            return False
+        self._desired.told_applied(controller)
+        return True
 
     def refuse(self, run_id: str, error: str, controller: str = "") -> None:
         """Answer a run that is not begun here."""
@@ -388,7 +388,7 @@ class RunJobs:
         if isinstance(job.request, Call) and job.request.timeout > 0:
             job.deadline = now + job.request.timeout
         if _applies(job.request):
-            self._desired.applies(APPLIES_NOW, job.controller)
+            self._desired.applies(APPLIES_NOW, _asker(job))
         if job.workers > 1:
             return
         if job.resumes:
@@ -438,12 +438,12 @@ class RunJobs:
             job.folder.finish(result)
         if _applies(job.request):
             good = result.outcome in ("ok", "changed")
-            self._desired.applies(result.digest if good else NOT_APPLIED, job.controller)
+            self._desired.applies(result.digest if good else NOT_APPLIED, _asker(job))
         changed_machine = runs_states(job.request)
         if changed_machine:
             self._changed.update(changed_paths(result))
         if changed_machine or isinstance(job.request, Run):
-            self._ended_runs.append(EndedRun(result.run_id, result.outcome, changed_machine))
+            self._ended_runs.append(ended_run(job.request, result, changed_machine=changed_machine))
         log.info("event=run_finished run_id=%s outcome=%s seconds=%.3f", result.run_id, result.outcome, result.seconds)
         self._add(result, job.folder, job.controller)
         self._ports.returned(job.request)
@@ -465,6 +465,8 @@ class RunJobs:
     def _fail(self, request: Request, why: str, ending: Ending = "", controller: str = "") -> None:
         """End a request with a result that no worker made."""
         result = error_result(request, why, ending=ending)
+        if own_of(request) is not None:
+            self._ended_runs.append(ended_run(request, result, changed_machine=True))
         self._ports.answered(request, result)
         self._answer(result, self._folders.of(request.run_id), controller)
         self._ports.returned(request)
@@ -519,6 +521,10 @@ def _about_jobs(request: Request) -> bool:
 def _applies(request: Request) -> bool:
     """Whether the document counts as applied after a good end, as the controller sees it."""
     return isinstance(request, Run) and request.kind in ("apply", "remediate") and not request.test
+
+
+def _asker(job: RunJob) -> str:
+    return BY_ITSELF if own_of(job.request) is not None else job.controller
 
 
 def _past_limit(call: Call) -> str:

@@ -25,6 +25,9 @@ log = logging.getLogger(__name__)
 
 FILE_NAME = "desired.msgpack"
 
+BY_ITSELF = "\tthe minion"
+"""Stands for a controller where none asked for a run; no name of one begins like this."""
+
 
 class _Stored(msgspec.Struct, frozen=True):
     generation: int
@@ -103,9 +106,19 @@ class DesiredState:
 
         Args:
             what: digest of the document that the machine has now, or `APPLIES_NOW` or `NOT_APPLIED`.
-            controller: which of several asked for it.
+            controller: which of several asked for it, or `BY_ITSELF`.
         """
         self._applied.put(what, controller)
+
+    @property
+    def applied(self) -> str:
+        """Digest of the document that was applied last, `APPLIES_NOW` or `NOT_APPLIED`; empty: it is not known."""
+        return self._applied.digest
+
+    def told_applied(self, controller: str) -> None:
+        """A controller knows how the run has ended that the minion began by itself."""
+        if self._applied.controller == BY_ITSELF:
+            self._applied.put(self._applied.digest, controller)
 
     def applied_for_others(self, controller: str) -> str:
         """What a controller does not know of the last run of a document; empty where it asked for that itself."""

@@ -30,7 +30,7 @@ from highstate.types import StateResult
 from minion.machine.durable_files import sync_folder, write_durably
 from minion.spool.record_file import RecordFile
 from wire.codec import encode
-from wire.messages import Call, Ending, Preview, Run, RunKind, RunResult
+from wire.messages import Call, Ending, OwnRun, Preview, Run, RunKind, RunResult
 
 _PLAIN_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._@:+-]{0,180}\Z")
 
@@ -228,6 +228,11 @@ def _read(bodies: Iterable[bytes]) -> Recorded:
     return Recorded(attempts=attempts, intents=intents, done=done)
 
 
+def own_of(request: Request) -> OwnRun | None:
+    """Of a run that the minion asked itself for."""
+    return request.own if isinstance(request, Run) else None
+
+
 def error_result(request: Request, why: str, *, started: float = 0.0, ending: Ending = "") -> RunResult:
     """The result of a run that did not come to its end."""
     return RunResult(
@@ -241,6 +246,7 @@ def error_result(request: Request, why: str, *, started: float = 0.0, ending: En
         started=started or time.time(),
         schedule=request.schedule if isinstance(request, Call) else "",
         metadata=request.metadata if isinstance(request, Call) else {},
+        own=own_of(request),
     )
 
 

@@ -9,17 +9,20 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 
 import msgspec
 
-from minion.spool.journal import RunFolder, RunFolders, folder_name
+from minion.spool.journal import RunFolder, RunFolders, folder_name, own_of
 from minion.spool.run_events import RunEventsOutbox
 from minion.spool.schedule import UNREPORTED
-from wire.messages import Preview, RunResult
+from wire.messages import OwnRun, Preview, RunResult
 
 log = logging.getLogger(__name__)
+
+HEALED = "heal-"
+"""How ids of runs begin that put drift right and that the minion began by itself."""
 
 KEPT = 20
 """How many acknowledged results are kept."""
@@ -30,6 +33,12 @@ SEND_AGAIN_AFTER = 30.0
 MOST_AWAY = 1000
 """Results that may wait for controllers that are away while another one is there; the oldest are dropped, and said."""
 MOST_AWAY_BYTES = 256 * 1024 * 1024
+"""Bytes of these."""
+
+MOST_OWN = 200
+"""Results of remediations that the minion began by itself, and of the drift checks before them, that may wait while it
+reaches no controller; the oldest are dropped, and said."""
+MOST_OWN_BYTES = 64 * 1024 * 1024
 """Bytes of these."""
 
 IN_FLIGHT = 8
@@ -63,6 +72,10 @@ class Outbox:
         self._kept.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._sent: dict[str, float | None] = {}  # run id -> when it was sent, None: not on this connection
         self._drift: str = ""
+        self._answered: set[str] = set()
+        """Drift checks that the minion has begun remediations for: they are told with these."""
+        for own in filter(None, map(_own_run, folders)):
+            self._answered.add(own.drift_run)
         for folder in self._finished():
             self._find(folder)
 
@@ -80,10 +93,25 @@ class Outbox:
         if controller:
             self._owners[result.run_id] = controller
         if result.kind == "drift":
-            if self._drift and self._drift != result.run_id:
+            if self._drift and self._drift != result.run_id and self._drift not in self._answered:
                 self._drop(self._drift)
             self._drift = result.run_id
         self._sent.setdefault(result.run_id, None)
+
+    def last_drift(self) -> RunResult | None:
+        """The newest drift check that no controller has acknowledged."""
+        return self._read(self._drift) if self._drift else None
+
+    def answered(self, drift_run: str) -> None:
+        """The minion begins a remediation for this drift check: a newer check does not take its place."""
+        self._answered.add(drift_run)
+        own = [run_id for run_id in self._sent if is_own_remediation(run_id) or run_id in self._answered]
+        self._drop_oldest(own, MOST_OWN, MOST_OWN_BYTES, "too many remediations of the minion itself wait")
+        self._answered &= {drift_run, *self._sent}
+
+    def tells_own(self) -> bool:
+        """Whether a remediation that the minion began by itself waits to be acknowledged."""
+        return any(map(is_own_remediation, self._sent))
 
     def owner(self, run_id: str) -> str:
         """The controller whose result it is; empty: anybody's."""
@@ -96,16 +124,17 @@ class Outbox:
     def drop_too_many(self, reachable: Collection[str]) -> None:
         """Drop the oldest results for controllers that are not `reachable` when there are too many of them."""
         away = [run_id for run_id in self._sent if (owner := self._owners.get(run_id)) and owner not in reachable]
-        sizes = {run_id: self._folders.of(run_id).result_bytes() for run_id in away}
-        count, size = len(away), sum(sizes.values())
-        for run_id in away:
-            if count <= MOST_AWAY and size <= MOST_AWAY_BYTES:
+        self._drop_oldest(away, MOST_AWAY, MOST_AWAY_BYTES, "too much waits for controllers that are away")
+
+    def _drop_oldest(self, run_ids: Sequence[str], most: int, most_bytes: int, why: str) -> None:
+        """Drop results, oldest first, until no more than so many and so many bytes are left of these."""
+        sizes = {run_id: self._folders.of(run_id).result_bytes() for run_id in run_ids}
+        count, size = len(run_ids), sum(sizes.values())
+        for run_id in run_ids:
+            if count <= most and size <= most_bytes:
                 return
             log.error(
-                "event=result_dropped run_id=%s controller=%s reason=%s",
-                run_id,
-                self._owners[run_id],
-                "too much waits for controllers that are away",
+                "event=result_dropped run_id=%s controller=%s reason=%s", run_id, self._owners.get(run_id, ""), why
             )
             count, size = count - 1, size - sizes[run_id]
             self._drop(run_id)
@@ -242,6 +271,18 @@ class Outbox:
         kept = sorted(self._kept.iterdir(), key=lambda path: path.stat().st_mtime_ns)
         for path in kept[:-KEPT]:
             path.unlink(missing_ok=True)
+
+
+def is_own_remediation(run_id: str) -> bool:
+    """Whether the minion began this run by itself while it reached no controller."""
+    return run_id.startswith(HEALED)
+
+
+def _own_run(folder: RunFolder) -> OwnRun | None:
+    try:
+        return own_of(folder.request())
+    except (OSError, msgspec.MsgspecError):
+        return None
 
 
 def _is_preview(folder: RunFolder) -> bool:

@@ -32,7 +32,7 @@ from minion.ownership.pruning import Pruned
 from minion.processes import AgentGone
 from minion.spool.desired_state import FILE_NAME, read_document
 from minion.spool.files import BlobCache, HeldFiles, cache_needs_trim
-from minion.spool.journal import RunJournal, kind_of
+from minion.spool.journal import RunJournal, kind_of, own_of
 from minion.spool.state_queue import StateQueue
 from minion.spool.triggers import TriggerFile
 from minion.worker.evidence import with_evidence
@@ -96,7 +96,7 @@ def run_chunks(
         job.on_start,
         resumed=True,
     )
-    wanted = desired.chunks if request.keys is None else frozenset(request.keys)
+    wanted = _wanted(request, desired)
     known = _beside(desired, wanted)
     results = run(
         desired.chunks,
@@ -141,9 +141,18 @@ def _result(
         outcome="error" if left else outcome(results),
         error=f"{STOPPED}: {len(left)} of {len(results) + len(left)} states were not run" if left else "",
         states=_told(kind_of(request), as_running({**desired.chunks, **pruned.chunks}, {**results, **left})),
+        own=own_of(request),
         value=found,
         prune=pruned.report,
     )
+
+
+def _wanted(request: Run | Preview, desired: Desired) -> Collection[str]:
+    """Keys of the chunks to run."""
+    if request.keys is not None:
+        return frozenset(request.keys)
+    left_out = request.left_out if isinstance(request, Run) else ()
+    return desired.chunks.keys() - set(left_out) if left_out else desired.chunks
 
 
 def _beside(desired: Desired, wanted: Collection[str]) -> dict[str, StateResult]:

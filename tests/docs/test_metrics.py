@@ -49,6 +49,7 @@ def series() -> dict[str, tuple[str, frozenset[str]]]:
     metrics.runs_ended("apply", [("changed", 0.1)])
     metrics.reaction_ended("ok")
     metrics.missed_by_plan(1)
+    metrics.remediated_alone("changed")
     metrics.policy_refused(refused=True)
     metrics.push_applied(0.1)
     metrics.hooked("accepted")
@@ -110,6 +111,7 @@ def test_the_fixture_calls_all_there_is():
         "returner_state",
         "limit_refused",
         "missed_by_plan",
+        "remediated_alone",
         "policy_refused",
         "stalled",
     }

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from controller.config.settings import load_file
-from controller.policy.policy import DriftPolicy, EventPolicy, Policy, PreviewPolicy, RetryPolicy
+from controller.policy.policy import DriftPolicy, EventPolicy, Policy, PreviewPolicy
 from controller.policy.reading import read_policy
 from controller.policy.rollout import Gate, RolloutPolicy
 from controller.rollouts.rollout import Phase
 from highstate.files import MemoryFiles
 from options.durations import parse_seconds
+from reactors.remediation import RetryPolicy
 
 PAGE = "docs/policy.md"
 VALUES = {"[]": (), "(none)": None, "1": 1, "2": 2, "true": True, "false": False, "[role, roles]": ("role", "roles")}
@@ -47,7 +48,7 @@ def test_every_key_and_default(pages, rows, coded):
             assert (Policy().schedule.jobs, Policy().beacons, Policy().windows, Policy().policies) == ({}, (), (), ())
             assert Policy().ignore_differences == ()
             continue
-        wanted = parse_seconds(default) if row[1] == "time" else VALUES.get(default, default)
+        wanted = parse_seconds(default) if row[1].startswith("time") else VALUES.get(default, default)
         assert plain[key] == wanted, key
         for value in coded(row[1]):
             head, _, tail = key.rpartition(".")

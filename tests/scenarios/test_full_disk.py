@@ -1,7 +1,6 @@
 """The disk of the controller's or of a minion's state is full: nothing is lost, and all goes on when there is space."""
 
 import os
-import subprocess
 import tempfile
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,32 +9,11 @@ import psutil
 import pytest
 from ledger import Ledger, add_module
 from rig import Rig
+from small_disk import fill, small_disk
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="mounts are root's")
 
 TREE = Path(__file__).parent / "tree"
-
-
-@contextmanager
-def small_disk(place):
-    """A file system of 64 MiB."""
-    place.mkdir(parents=True)
-    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64m,mode=755", "none", str(place)], check=False)
-    if mounted.returncode != 0:
-        pytest.skip("no mounts here")
-    try:
-        yield place
-    finally:
-        subprocess.run(["umount", "-l", str(place)], check=True)
-
-
-def fill(place):
-    """Take all space that there is."""
-    with (place / "ballast").open("ab", buffering=0) as ballast:
-        for size in (1024 * 1024, 4096, 1):
-            with pytest.raises(OSError, match="No space left"):
-                while True:
-                    ballast.write(b"x" * size)
 
 
 @contextmanager

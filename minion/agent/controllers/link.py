@@ -12,7 +12,7 @@ from minion.agent.controllers.addresses import KnownController
 from minion.agent.controllers.connection_trouble import ConnectionTrouble
 from minion.agent.controllers.controller_keys import ControllerKeys
 from minion.agent.controllers.key_rotation import KeyRotation
-from minion.agent.controllers.session import AgentSession, SessionPorts
+from minion.agent.controllers.session import AgentSession, SessionPorts, SessionState
 from minion.config.settings import MinionSettings
 from minion.processes import AgentPipe, Child
 from wire.client import (
@@ -112,6 +112,11 @@ class ControllerLink:
     def online(self) -> bool:
         """Whether the controller has acknowledged the Hello on this connection."""
         return self.session.online
+
+    @property
+    def reached(self) -> bool:
+        """Whether there is a connection on which the controller has proved its key, be the minion's accepted or not."""
+        return self.session.session_state is not SessionState.OFFLINE
 
     @property
     def connection(self) -> Connection | None:

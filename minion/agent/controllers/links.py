@@ -70,6 +70,11 @@ class ControllerLinks:
             return link if link.online else None
         return next((link for link in self.links if link.online), None)
 
+    @property
+    def reached(self) -> bool:
+        """Whether any of them is there, even one that does not let the minion in."""
+        return any(link.reached for link in self.links)
+
     def named(self, name: str) -> ControllerLink | None:
         """The link of a name."""
         return self._by_name.get(name)

@@ -77,6 +77,7 @@ from wire.messages import (
     MineFound,
     MinionEvents,
     MinionEventsAck,
+    OwnRun,
     Refused,
     ResultAck,
     ResultRefused,
@@ -117,7 +118,7 @@ class Runs:
     """The reconciler of runs, as far as messages tell it anything."""
 
     def __init__(self):
-        self.woken, self.ended_runs = [], []
+        self.woken, self.ended_runs, self.remediated = [], [], []
 
     def wake(self, minions, cause=0):
         self.woken += minions
@@ -130,6 +131,9 @@ class Runs:
 
     def open_run_event(self, run_id):
         return 7
+
+    def minion_remediated(self, run, drift_run):
+        self.remediated.append((run.run_id, drift_run))
 
     def ended(self, run, outcome, cause=0):
         self.ended_runs.append((run.run_id, outcome))
@@ -336,7 +340,7 @@ def test_a_result_that_is_not_stored_is_not_acknowledged(rig):
 
 def test_hello_connects_and_asks_for_a_compile(rig):
     say(rig, Hello(id="web1", grains={"os": "Debian"}, held="no digest\n" * 100, session="s" * 1000))
-    assert rig.server.sent == [(KEY, HelloAck(epoch="epoch", alive_interval=15.0))]
+    assert rig.server.sent == [(KEY, HelloAck(epoch="epoch", alive_interval=15.0, time=1.0))]
     assert rig.recompiled == ["web1"]
     record = rig.store.minions.get("web1")
     assert (record.grains, record.held, len(record.session)) == ({"os": "Debian", "id": "web1"}, "", 64)
@@ -373,7 +377,7 @@ def test_hellos_that_cannot_be_taken_together_are_taken_one_by_one(rig, monkeypa
 
     monkeypatch.setattr("controller.messages.greetings.Greetings.take_together", broken)
     rig.handlers.deliver([Incoming(key=KEY, id="web1", message=Hello(id="web1", grains={}))])
-    assert rig.server.sent == [(KEY, HelloAck(epoch="epoch", alive_interval=15.0))]
+    assert rig.server.sent == [(KEY, HelloAck(epoch="epoch", alive_interval=15.0, time=1.0))]
 
 
 def test_who_connects_with_the_same_grains_is_not_compiled_again(rig):
@@ -719,6 +723,45 @@ def test_the_event_of_a_minions_own_job_says_which_it_was(rig):
     assert {key: first[key] for key in about} == about
     assert second["schedule"] == "other"
     assert "metadata" not in second  # a minion may say too much
+
+
+@pytest.mark.parametrize(
+    ("kind", "own", "reason"),
+    [
+        (
+            "remediate",
+            OwnRun(drift_run="drift-web1-1", alone=812.4),
+            "healed while the controller was away for 812 s: drift drift-web1-1",
+        ),
+        ("remediate", OwnRun(drift_run="x\ny", alone=5), "healed while the controller was away for 5 s"),
+        ("remediate", None, "healed while the controller was away"),
+        ("apply", None, None),
+        ("drift", OwnRun(drift_run="drift-web1-1", alone=5), None),
+        ("call", None, None),
+    ],
+)
+def test_what_a_minion_put_right_by_itself_is_stored_with_its_cause(rig, kind, own, reason):
+    say(rig, Hello(id="web1", grains={}))
+    say(rig, result(run_id="heal-web1-1", kind=kind, outcome="changed", own=own, states=RUNNING))
+    run = rig.store.runs.get("heal-web1-1")
+    assert (run and run.reason) == reason
+    if run is not None:
+        assert (run.kind, run.outcome, run.test, run.keys, run.digest) == ("remediate", "changed", False, None, DIGEST)
+        say(rig, result(run_id="heal-web1-1", kind=kind, outcome="changed", own=own, states=RUNNING))
+        assert [each.run_id for each in rig.store.runs.newest()] == ["heal-web1-1"]
+        assert b'saltern_remediations_alone_total{outcome="changed"} 1.0' in rig.handlers.context.metrics.exposition()
+
+
+def test_a_drift_check_is_no_remediation_whatever_it_says(rig):
+    say(rig, Hello(id="web1", grains={}))
+    say(rig, result(run_id="drift-web1-1", kind="drift", outcome="ok", own=OwnRun(drift_run="d", alone=5)))
+    assert rig.store.runs.get("drift-web1-1").reason == "schedule"
+
+
+def test_a_minion_is_told_what_the_time_is(rig):
+    say(rig, Hello(id="web1", grains={}))
+    [ack] = [message for _, message in rig.handlers.replies.server.sent if isinstance(message, HelloAck)]
+    assert ack.time == 1.0
 
 
 def test_drift_reports_are_kept_within_bounds(rig):

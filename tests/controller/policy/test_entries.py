@@ -11,11 +11,13 @@ from hypothesis import strategies as st
 
 from controller.policy.explain import explained
 from controller.policy.ignored import expired
-from controller.policy.policy import DriftPolicy, MinionPolicy, Policy, RetryPolicy, Window, changed
+from controller.policy.policy import DriftPolicy, MinionPolicy, Policy, changed
 from controller.policy.reading import PolicyInvalid, read_policy
 from controller.policy.schema import json_schema
 from highstate.files import MemoryFiles
 from highstate.types import Minion
+from reactors.remediation import RetryPolicy
+from reactors.windows import Window
 
 TEXT = """
 apply: auto

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controller.policy.policy import DriftPolicy, MinionPolicy, Policy, RetryPolicy, Window
-from controller.policy.windows import look
+from controller.policy.policy import DriftPolicy, MinionPolicy, Policy
+from controller.reconcile.confirming import Confirmation
 from controller.reconcile.decision import (
     Apply,
     ApplyMissed,
@@ -27,17 +27,20 @@ from controller.reconcile.decision import (
     RequeueAfter,
     Resend,
     SendApplied,
+    SendAutonomy,
     SendDesired,
     SkipCheck,
     Sync,
     TakeApplied,
     TimeOutRun,
     WaitForRemotes,
-    backoff,
+    autonomy_rules,
     health_of,
     reconcile,
     sync_of,
 )
+from reactors.remediation import MOST_ACTING, AutonomyRules, RetryPolicy, backoff, digest_of_rules
+from reactors.windows import Window, look
 
 NOW = 1000.0
 AUTO = Policy()
@@ -330,3 +333,73 @@ def test_a_broken_view_is_never_synced(state):
 
 def test_backoff_doubles_to_an_hour():
     assert [backoff(count) for count in (1, 2, 3, 8, 50)] == [30, 60, 120, 3600, 3600]
+
+
+GOOD = LastRun(digest="b", good=True, finished_at=NOW - 10, failures=0)
+KNOWS = replace(SYNCED, knows_autonomy=True, last_run=GOOD)
+ALONE = AutonomyRules(after=300.0)
+
+
+@pytest.mark.parametrize(
+    ("state", "policy", "wanted"),
+    [
+        pytest.param(KNOWS, REMEDIATE, ALONE, id="drift is put right alone, too"),
+        pytest.param(KNOWS, AUTO, None, id="drift is shown"),
+        pytest.param(KNOWS, Policy(drift=DriftPolicy(mode="remediate", autonomy=False)), None, id="not alone"),
+        pytest.param(
+            KNOWS,
+            Policy(drift=DriftPolicy(mode="remediate", autonomy=5.0)),
+            AutonomyRules(after=5.0),
+            id="after what the policy says",
+        ),
+        pytest.param(replace(KNOWS, paused=True), REMEDIATE, None, id="paused, or suspended"),
+        pytest.param(replace(KNOWS, hold_until=NOW + 9), REMEDIATE, None, id="held for a pull request"),
+        pytest.param(
+            replace(KNOWS, confirmation=Confirmation(confirmed="a", waiting="b", since=NOW)),
+            Policy(apply="confirm", drift=DriftPolicy(mode="remediate")),
+            None,
+            id="nobody has confirmed it yet",
+        ),
+        pytest.param(KNOWS, SHUT, AutonomyRules(after=300.0, windows=SHUT.windows), id="its windows"),
+        pytest.param(
+            KNOWS,
+            Policy(drift=DriftPolicy(mode="remediate"), retry=RetryPolicy(limit=2)),
+            AutonomyRules(after=300.0, retry=RetryPolicy(limit=2)),
+            id="its retries",
+        ),
+        pytest.param(replace(KNOWS, desired="c"), REMEDIATE, ALONE, id="a push that waits changes nothing of them"),
+        pytest.param(
+            replace(KNOWS, last_run=replace(GOOD, digest="a")),
+            REMEDIATE,
+            AutonomyRules(after=300.0, applied="b"),
+            id="applied without a run: the minion cannot know",
+        ),
+        pytest.param(
+            replace(KNOWS, acting=tuple(map(str, range(1000)))),
+            REMEDIATE,
+            AutonomyRules(after=300.0, acting=tuple(map(str, range(MOST_ACTING)))),
+            id="states that act each time, so many of them",
+        ),
+    ],
+)
+def test_what_a_minion_may_do_alone(state, policy, wanted):
+    assert autonomy_rules(state, policy) == wanted
+    said = reconcile(state, policy, NOW)
+    assert [each for each in said if isinstance(each, SendAutonomy)] == (
+        [] if wanted is None else [SendAutonomy(wanted)]
+    )
+    again = replace(state, autonomy=digest_of_rules(wanted))
+    assert not [each for each in reconcile(again, policy, NOW) if isinstance(each, SendAutonomy)], "once"
+
+
+@pytest.mark.parametrize("change", [{"paused": True}, {"hold_until": NOW + 9}])
+def test_rules_that_hold_no_more_are_taken_back_first(change):
+    state = replace(KNOWS, autonomy=digest_of_rules(ALONE), **change)
+    assert reconcile(state, REMEDIATE, NOW)[0] == SendAutonomy(None)
+    asked = replace(state, request=Request(whole=False, test=False))
+    assert reconcile(asked, REMEDIATE, NOW)[0] == SendAutonomy(None)
+
+
+@pytest.mark.parametrize("change", [{"connected": False}, {"follows": False}, {"knows_autonomy": False}])
+def test_rules_are_for_minions_that_can_take_them(change):
+    assert not [each for each in reconcile(replace(KNOWS, **change), REMEDIATE, NOW) if isinstance(each, SendAutonomy)]

@@ -17,7 +17,8 @@ from controller.sessions.sessions import Session, Sessions
 from controller.store import DesiredRecord, RevisionRecord, RunRecord, Store, StoreUnavailable
 from controller.store.minions import Minions
 from reactors.bus import Bus
-from wire.messages import DesiredUpdate, Run
+from reactors.remediation import AutonomyRules, digest_of_rules
+from wire.messages import HEALS_ALONE, Autonomy, DesiredUpdate, Run
 
 NOW = 1000.0
 PENDING = Request(whole=False, test=False)
@@ -275,3 +276,57 @@ async def test_one_minion_that_breaks_keeps_no_other_waiting(rig, monkeypatch):
     assert len(rig.sent) == 2
     rig.clock.now += RETRY_SECONDS
     assert await rig.reconciler._queue.take() == {"broken"}
+
+
+def healed_alone(rig, number, digest, outcome):
+    """A minion tells of a run that it began by itself."""
+    run = RunRecord(run_id=f"heal-web1-{number}", minion="web1", kind="remediate", created=rig.clock.now, digest=digest)
+    rig.store.runs.create(run)
+    rig.reconciler.minion_remediated(run, "drift-web1-1")
+    end(rig, run.run_id, outcome, rig.reconciler.run_event(run))
+
+
+def test_rules_for_a_minion_that_will_be_alone_are_told_once_and_before_all_else(rig):
+    rig.reconciler.live.policy = Policy(drift=DriftPolicy(mode="remediate"))
+    session = connect(rig)
+    session.takes = frozenset((HEALS_ALONE,))
+    compiled(rig, 1, "a")
+    told, document_sent, run = step(rig)
+    assert isinstance(told, Autonomy)
+    assert (told.digest, told.rules["after"]) == (digest_of_rules(AutonomyRules(after=300.0)), 300.0)
+    assert (type(document_sent), type(run)) == (DesiredUpdate, Run)
+    assert step(rig) == []
+
+
+def test_what_a_minion_healed_alone_is_the_state_of_it_and_counts_once(rig):
+    digest = applied(rig, "a")
+    with rig.bus.subscribe("saltern/minion/web1/*") as seen:
+        healed_alone(rig, 1, digest, "changed")
+        told, done = seen.drain()
+    assert (told.tag, told.data["drift"]) == ("saltern/minion/web1/remediated", "drift-web1-1")
+    assert (done.tag, done.cause) == ("saltern/minion/web1/applied", told.id)
+    assert rig.store.applied.get("web1").digest == digest
+    assert rig.reconciler._remediations["web1"].count == 1
+    assert step(rig) == [], "nothing is to be done again"
+
+
+def test_what_failed_alone_is_gone_on_with_after_the_pause(rig):
+    digest = applied(rig, "a")
+    healed_alone(rig, 1, digest, "failed")
+    healed_alone(rig, 2, digest, "failed")
+    assert rig.reconciler._failures["web1"].count == 2
+    assert step(rig) == []
+    rig.clock.now += 61.0
+    [run] = step(rig)
+    assert (run.kind, run.digest) == ("apply", digest)
+
+
+def test_what_a_minion_healed_before_a_push_was_applied_takes_nothing_back(rig):
+    old = applied(rig, "a")
+    new = compiled(rig, 2, "b")
+    _, run = step(rig)
+    end(rig, run.run_id, "changed")
+    healed_alone(rig, 1, old, "changed")
+    healed_alone(rig, 2, old, "failed")
+    assert rig.store.applied.get("web1").digest == new
+    assert rig.reconciler._failures == {}

@@ -7,7 +7,7 @@ from hypothesis import settings
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 from msgspec.structs import replace
 
-from controller.policy.policy import MinionPolicy, Window
+from controller.policy.policy import MinionPolicy
 from controller.policy.rollout import Gate, RolloutPolicy
 from controller.reconcile.decision import LastRun, ObservedState, OpenRun
 from controller.rollouts.decision import (
@@ -23,6 +23,7 @@ from controller.rollouts.decision import (
     standing_of,
 )
 from controller.rollouts.rollout import Batch, Consent, Phase, Rollout
+from reactors.windows import Window
 
 GOOD, BAD, OPEN, AWAY, SHUT = Standing.GOOD, Standing.FAILED, Standing.PENDING, Standing.ABSENT, Standing.WAITING
 

@@ -155,7 +155,7 @@ def _changes(changes: Mapping[str, Any], now: float) -> str:
 
 
 def _said(windows: Any, now: float) -> str:
-    from controller.policy.windows import is_active, windows_text
+    from reactors.windows import is_active, windows_text
 
     if not windows:
         return ""

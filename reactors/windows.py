@@ -1,7 +1,8 @@
 """When windows of a policy are open. Pure, but for the rules of time zones, which are read from the system.
 
 As in Argo CD: where there are windows that allow, one of them has to be open; one that denies and is open forbids
-whatever others allow. Called by the decision about a minion, for people, and where a policy is read.
+whatever others allow. Called by the decisions about a minion, on the controller and on a minion that reaches none, for
+people, and where a policy is read. APScheduler is imported with the first window that is looked at.
 """
 
 from __future__ import annotations
@@ -11,12 +12,28 @@ import math
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Annotated, Literal
 
-from controller.policy.policy import Window
+import msgspec
+
 from reactors.schedule import BadSchedule, Cron, next_time, parse_schedule
 
 _MOST_STEPS = 400
 """Beginnings and ends that are looked at to find when it is open again: some months of a daily window."""
+
+
+class Window(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """When minions may be changed, as Argo CD's sync windows."""
+
+    kind: Literal["allow", "deny"] = "allow"
+    schedule: str
+    """Cron expression of its beginning."""
+    duration: Annotated[float, msgspec.Meta(ge=60, le=31 * 86400)]
+    """Seconds."""
+    timezone: str = "UTC"
+    """Whose clocks `schedule` follows."""
+    manual: bool = False
+    """Whether people may have something applied (`saltern sync`) while this window alone forbids it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,8 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from controller.policy.policy import Window
-from controller.policy.windows import look
+from reactors.windows import Window, look
 
 
 def at(text):

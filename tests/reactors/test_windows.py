@@ -7,9 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controller.policy.policy import Window
-from controller.policy.windows import ALWAYS, check_window, is_active, look, opens_at, window_text
 from reactors.schedule import BadSchedule
+from reactors.windows import ALWAYS, Window, check_window, is_active, look, opens_at, window_text
 
 
 def at(text, zone="UTC"):
