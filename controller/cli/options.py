@@ -46,6 +46,25 @@ _TARGETING = (
     ("-C", "--compound", "compound", "TARGET mixes these (`G@os:Debian and web*`)."),
 )
 
+_DELIMITED = {"grain": "G", "grain_pcre": "P", "pillar": "I", "pillar_pcre": "J"}
+"""Kinds of targets with levels, as compound targets have them: `G/@os/Debian`."""
+
+NO_RANGES = (
+    "-R needs a range server, which is not asked here: its client for Python has had no release since 2020;"
+    " name the minions with -L, or put them into a nodegroup (-N)"
+)
+
+
+def delimited(target: str, kind: str, delimiter: str) -> tuple[str, str]:
+    """The target and its kind, where something else than a colon stands between levels (`--delimiter`)."""
+    if delimiter == ":" or kind not in _DELIMITED:
+        return target, kind
+    if len(delimiter) != 1 or delimiter.isalnum() or delimiter.isspace() or delimiter in "@()":
+        raise click.UsageError(f"--delimiter is one character that is no letter, digit or space, not {delimiter!r}")
+    if set(target) & set(" ()"):
+        raise click.UsageError("with --delimiter, a target has no spaces and no parentheses")
+    return f"{_DELIMITED[kind]}{delimiter}@{target}", "compound"
+
 
 def targeting(function: _Function) -> _Function:
     """Salt's targeting flags, as one argument `kind` (None when none is given); two of them are a usage error."""

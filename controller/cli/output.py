@@ -48,16 +48,16 @@ COLOURS = {
 """Words that have a colour wherever they stand alone in a table's cell."""
 
 
-def document(view: Any, form: str) -> None:
-    """Print one JSON or YAML document."""
-    click.echo(document_text(view, form), nl=False)
+def document(view: Any, form: str, indent: int = 2) -> None:
+    """Print one JSON or YAML document; `indent`: spaces of a level of JSON, 0 for one line."""
+    click.echo(document_text(view, form, indent), nl=False)
 
 
-def document_text(view: Any, form: str) -> str:
+def document_text(view: Any, form: str, indent: int = 2) -> str:
     """One JSON or YAML document, with a line end."""
     plain = msgspec.to_builtins(view)
     if form == "json":
-        return msgspec.json.format(msgspec.json.encode(plain).decode(), indent=2) + "\n"
+        return msgspec.json.format(msgspec.json.encode(plain).decode(), indent=indent) + "\n"
     import yaml
 
     dumper = getattr(yaml, "CSafeDumper", yaml.SafeDumper)

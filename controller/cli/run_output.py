@@ -33,6 +33,7 @@ class JobOutput:
         hide_timeout: whether minions that did not answer are left out.
         summary: whether there is one.
         states: how much of runs of states is shown; None: a line a state.
+        indent: spaces of a level of JSON; below 0 it is one line.
     """
 
     form: str
@@ -41,6 +42,7 @@ class JobOutput:
     hide_timeout: bool = False
     summary: bool = False
     states: OutputOptions | None = None
+    indent: int = 2
     returns: list[CallReturn] = field(default_factory=list)
     unanswered: list[CallReturn] = field(default_factory=list)
     begun: CallStarted | None = None
@@ -66,6 +68,9 @@ class JobOutput:
         self.returns.append(item)
         if self.streams:
             show_return(item, self.form, self.states)
+        if item.ending and item.value is not None and self.form not in ("nested", "quiet"):
+            # The value does not say that it was ended.
+            output.remark(output.printable(f"{item.minion}: {item.error or item.ending}"))
 
     def end(self) -> None:
         """All is there that was waited for."""
@@ -73,17 +78,19 @@ class JobOutput:
             for item in sorted(self.returns, key=lambda each: each.minion):
                 show_return(item, self.form, self.states)
         elif self.form not in STREAMED:
-            output.document({item.minion: told(item) for item in self.returns}, self.form)
+            output.document({item.minion: told(item) for item in self.returns}, self.form, max(self.indent, 0))
         if self.summary and self.form in STREAMED:
             click.echo("\n".join(self._summary()))
 
     def _summary(self) -> Sequence[str]:
         """Source: salt.cli.salt.SaltCMD._print_returns_summary."""
-        missing = set(self.begun.missing) if self.begun is not None else set()
-        silent = [item.minion for item in self.unanswered if item.minion not in missing]
+        away = {item.minion for item in self.unanswered}
+        missing = away & set(self.begun.missing if self.begun is not None else ())
+        unknown = away & set(self.begun.unknown if self.begun is not None else ())
+        silent = away - missing - unknown
         failed = [item.minion for item in self.returns if item.answered and not item.ok]
         returned = sum(item.answered for item in self.returns)
-        targeted = len(self.begun.minions) if self.begun is not None else len(self.returns)
+        targeted = len({*self.begun.minions, *unknown}) if self.begun is not None else returned + len(away)
         line = "-" * 43
         return [
             "",
@@ -92,10 +99,11 @@ class JobOutput:
             line,
             f"# of minions targeted: {targeted}",
             f"# of minions returned: {returned}",
-            f"# of minions that did not return: {len(silent)}",
+            f"# of minions that did not return: {len(away)}",
             f"# of minions with errors: {len(failed)}",
             *([f"Minions not responding: {' '.join(sorted(silent))}"] if silent else []),
             *([f"Minions not connected: {' '.join(sorted(missing))}"] if missing else []),
+            *([f"Minions not known: {' '.join(sorted(unknown))}"] if unknown else []),
             *([f"Minions with failures: {' '.join(sorted(failed))}"] if failed else []),
             line,
         ]
@@ -144,6 +152,10 @@ def output_options(function: _Function) -> _Function:
     file = click.Path(path_type=Path, dir_okay=False)
     state_outputs = click.Choice(STATE_OUTPUTS, case_sensitive=False)
     for option in (
+        click.option("--output-diff", is_flag=True, help="Leave out states that changed nothing."),
+        click.option(
+            "--out-indent", "--output-indent", "indent", type=int, default=2, help="Spaces of a level of JSON."
+        ),
         click.option("--no-color", "--no-colour", "no_color", is_flag=True, help="No colours."),
         click.option("--state-verbose", "--state_verbose", type=bool, help="False: leave out states with no changes."),
         click.option("--state-output", "--state_output", type=state_outputs, help="How much of each state is shown."),
@@ -156,7 +168,7 @@ def output_options(function: _Function) -> _Function:
 
 def states_of(given: Mapping[str, Any]) -> OutputOptions | None:
     """How much of runs of states is shown; None where nothing was asked."""
-    output_asked, verbose = given["state_output"], given["state_verbose"]
+    output_asked, verbose = given["state_output"], False if given["output_diff"] else given["state_verbose"]
     if output_asked is None and verbose is None:
         return None
     return OutputOptions(state_output=output_asked or "full", verbose=verbose is not False)

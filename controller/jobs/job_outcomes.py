@@ -7,11 +7,12 @@ comes of it later is filed as if it had come at once, and takes that place.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import cast, get_args
 
 from controller.schema.jobs import JobMinion, JobOutcome, JobView
 from controller.store import RunRecord
+from controller.store.jobs.listing import JobCounts
 from controller.store.jobs.table import JobRecord
 
 UNREACHABLE = "unreachable"
@@ -38,9 +39,13 @@ def outcome_of(run: RunRecord, *, connected: bool) -> JobOutcome | None:
     """
     if run.state != "finished":
         return None if connected else "unreachable"
-    if run.outcome in ("failed", "error") and run.ending in _ENDINGS:
-        return cast(JobOutcome, run.ending)
-    return _ENDED.get(run.outcome, "failed")
+    return _ended(run.outcome, run.ending)
+
+
+def _ended(outcome: str, ending: str) -> JobOutcome:
+    if outcome in ("failed", "error") and ending in _ENDINGS:
+        return cast(JobOutcome, ending)
+    return _ENDED.get(outcome, "failed")
 
 
 def by_job(runs: Iterable[RunRecord]) -> dict[str, list[RunRecord]]:
@@ -92,4 +97,40 @@ def job_view(
         minions=len(minions),
         running=sum(one.outcome is None for one in minions),
         outcomes=dict(Counter(one.outcome for one in minions if one.outcome is not None)),
+    )
+
+
+def counted_view(job: JobRecord, counts: JobCounts, connected: Collection[str], *, driven: bool) -> JobView:
+    """A job in a line, as `job_view` makes it, from counts.
+
+    Args:
+        job: how it was asked.
+        counts: of its runs.
+        connected: minions that are connected now.
+        driven: whether minions without a run wait for their turn.
+    """
+    outcomes: Counter[JobOutcome] = Counter()
+    for group in counts.groups:
+        if group.state == "finished":
+            outcomes[_ended(group.outcome, group.ending)] += group.minions
+    running = sum(minion in connected for minion in counts.open)
+    asked = sum(group.minions for group in counts.groups)
+    left = max(len(job.minions) - asked, 0)
+    outcomes["unreachable"] += len(counts.open) - running
+    outcomes["cancelled"] += 0 if driven else left
+    running += left if driven else 0
+    goes_on = bool(counts.open) or running > 0
+    return JobView(
+        jid=job.jid,
+        fun=job.fun,
+        args=job.args,
+        user=job.user,
+        target=job.tgt,
+        target_type=job.tgt_type,
+        metadata=dict(job.metadata),
+        created=job.created,
+        finished=None if goes_on else max((group.last for group in counts.groups), default=job.created),
+        minions=asked + left,
+        running=running,
+        outcomes={outcome: count for outcome, count in outcomes.items() if count},
     )

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from controller.jobs.job_outcomes import UNREACHABLE, by_job, job_view, never_asked, outcome_of
+from controller.jobs.job_outcomes import UNREACHABLE, by_job, counted_view, job_view, never_asked, outcome_of
 from controller.jobs.jobs import Jobs
 from controller.schema.errors import ServiceError
 from controller.schema.jobs import JobDetail, JobKill, JobMinion, JobsQuery, JobView
@@ -16,9 +15,9 @@ from controller.schema.targets import TargetExpression
 from controller.store import RunRecord
 from controller.store.jobs.table import JobRecord
 
-MOST_RUNS = 20_000
-"""The newest runs among which jobs are looked for."""
 MOST_JOBS = 1000
+ABOUT_JOBS = tuple(f"saltutil.{name}" for name in ("find_job", "kill_job", "running", "signal_job", "term_job"))
+"""Functions that look after other jobs."""
 _KINDS = ("apply", "remediate", "call", "preview")
 
 
@@ -56,20 +55,31 @@ class JobReports:
         return frozenset(session.minion for session in self.jobs.sessions)
 
     def _newest(self, query: JobsQuery, connected: frozenset[str]) -> list[JobView]:
-        runs = self.jobs.store.runs.newest(kinds=_KINDS, limit=MOST_RUNS)
-        limit = min(max(query.limit, 1), MOST_JOBS)
-        found: list[JobView] = []
-        jobs = (
-            (jid, own)
-            for jid, own in reversed(by_job(reversed(runs)).items())
-            if not query.active or self.jobs.opened.is_driven(jid) or any(run.state != "finished" for run in own)
-        )
-        while len(found) < limit and (some := dict(itertools.islice(jobs, limit))):
-            asked = self.jobs.store.jobs.many(list(some))
-            for jid, own in some.items():
-                minions = self._minions(jid, own, asked.get(jid), connected, {})
-                found.append(job_view(jid, own, minions, asked.get(jid)))
-        return found[:limit]
+        store, limit = self.jobs.store, min(max(query.limit, 1), MOST_JOBS)
+        before = store.job_listing.place(query.before) if query.before else None
+        if query.before and before is None:
+            raise ServiceError("not-found", f"no job {query.before!r}", hint="`saltern jobs list` shows the newest")
+        if query.active:
+            places = store.job_listing.places(store.job_listing.open(_KINDS) | self.jobs.opened.driven())
+            places = [one for one in places if before is None or one < before][:limit]
+        else:
+            without = ABOUT_JOBS if query.without_control else ()
+            places = store.job_listing.newest(_KINDS, limit, before=before, without=without)
+        return self._views([place.jid for place in places], connected)
+
+    def _views(self, jids: Sequence[str], connected: frozenset[str]) -> list[JobView]:
+        """Jobs in a line each; those that are gone meanwhile are left out."""
+        store = self.jobs.store
+        asked = store.jobs.many(jids)
+        counts = store.job_listing.counts([jid for jid in jids if jid in asked])
+        found = []
+        for jid in jids:
+            if jid in asked:
+                driven = self.jobs.opened.is_driven(jid)
+                found.append(counted_view(asked[jid], counts[jid], connected, driven=driven))
+            elif (run := store.runs.get(jid)) is not None:
+                found.append(job_view(jid, [run], self._minions(jid, [run], None, connected, {})))
+        return found
 
     def _detail(self, jid: str, connected: frozenset[str]) -> JobDetail:
         runs = self.jobs.store.runs.of_job(jid)

@@ -373,4 +373,5 @@ def returned(minion: str, run_id: str, result: RunResult | None, timeout: float)
         error=result.error,
         retcode=result.retcode or int(result.outcome not in ("ok", "changed", "pending")),
         seconds=result.seconds,
+        ending=result.ending,
     )

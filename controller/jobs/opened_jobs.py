@@ -102,6 +102,10 @@ class OpenedJobs:
         """No more minions of this job are asked."""
         self._driven.discard(jid)
 
+    def driven(self) -> frozenset[str]:
+        """Jobs of which more minions will be asked."""
+        return frozenset(self._driven)
+
     def is_driven(self, jid: str) -> bool:
         """Whether more of its minions will be asked."""
         return jid in self._driven

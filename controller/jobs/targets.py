@@ -12,7 +12,7 @@ from controller.reconcile.documents import Documents
 from controller.schema.errors import ServiceError
 from controller.schema.targets import TargetExpression
 from controller.store import Store
-from highstate.targeting.match import BadTarget, id_matches, match_minion, parse_target
+from highstate.targeting.match import BadTarget, id_matches, match_minion, may_ask_pillar, parse_target
 from highstate.types import Minion
 from matching.linear_regex import PatternRefused
 from matching.matcher import Matcher, person_matcher
@@ -63,7 +63,7 @@ class Targets:
             ids = self.store.minions.accepted(_named(target))
             return [each for each in ids if id_matches(target.kind, target.expression, each, matcher)]
         accepted = frozenset(self.store.keys.accepted_ids())
-        pillars = "I@" in target.expression or "J@" in target.expression or target.kind.startswith("pillar")
+        pillars = may_ask_pillar(target.kind, target.expression, self.nodegroups)
         return [
             record.id
             for record in self.store.minions.all()

@@ -26,6 +26,7 @@ from controller.schema.runs import CallProgress, CallReturn
 from controller.schema.targets import TargetExpression
 from controller.sessions.sessions import Session
 from controller.store import StoreError
+from highstate.targeting.match import may_ask_pillar
 from options.limits import CountRefusal
 from wire.limits import MinionLimits
 from wire.messages import PublishCall, Published, Refused, ToMinion
@@ -35,7 +36,6 @@ log = structlog.get_logger("saltern.messages")
 _MOST_KNOWN = 64
 _AT_ONCE = 2
 """Calls of one minion that go on at a time."""
-_BY_PILLAR = ("pillar", "pillar_pcre", "pillar_exact")
 _ENCODER = msgspec.msgpack.Encoder()
 
 
@@ -155,7 +155,7 @@ class PeerCalls:
 
     def _decided_before_targets(self, minion: str, question: PublishCall, call: AskedFunction) -> Decision:
         """Whether any rule is about this function: who is in a target tells about grains and pillars of others."""
-        if question.target_kind in _BY_PILLAR or "I@" in question.target or "J@" in question.target:
+        if may_ask_pillar(question.target_kind, question.target):
             return Decision(allowed=False, why="a minion may not find others by their pillar")
         return decide_peer(minion, call, _SOMEBODY, self.settings, lambda _: _SOMEBODY)
 

@@ -50,7 +50,7 @@ from highstate.compile_options import CompileOptions
 from highstate.dummy_pillar import DummyPillar
 from highstate.dummy_ports import dummy_ports
 from highstate.ports import NO_PORTS, CompilePorts
-from highstate.targeting.match import match_minion
+from highstate.targeting.match import match_minion, may_ask_pillar
 from highstate.types import Minion, Pos, Problem, Stage
 from matching.matcher import person_matcher
 
@@ -284,7 +284,7 @@ def _known(asked: LocalPreview, targets: Sequence[tuple[str, str]]) -> Known:
     matcher = person_matcher()
 
     def select(expression: str, kind: str) -> frozenset[str]:
-        if kind.startswith(("pillar", "nodegroup")) or "I@" in expression or "J@" in expression:
+        if kind == "nodegroup" or may_ask_pillar(kind, expression):
             return frozenset()
         return frozenset(
             name

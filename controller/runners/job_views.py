@@ -6,7 +6,7 @@ Source: salt/runners/jobs.py, salt/returners/local_cache.py.
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from controller.jobs.job_outcomes import UNREACHABLE
@@ -28,17 +28,8 @@ def did_return(run: RunRecord) -> bool:
     return run.finished is not None and run.outcome != UNREACHABLE
 
 
-def by_job(runs: Iterable[RunRecord]) -> dict[str, list[RunRecord]]:
-    """The runs of each job, in the order of the runs."""
-    found: dict[str, list[RunRecord]] = {}
-    for run in runs:
-        found.setdefault(jid_of(run), []).append(run)
-    return found
-
-
 def job_view(runs: Sequence[RunRecord], job: JobRecord | None = None) -> dict[str, Any]:
     """A job as `jobs.list_jobs` shows it; `job`: how it was asked, where that is known."""
-    first = runs[0]
     if job is not None:
         return {
             "Function": job.fun,
@@ -49,7 +40,7 @@ def job_view(runs: Sequence[RunRecord], job: JobRecord | None = None) -> dict[st
             "StartTime": time_of(job.created),
             **({"Metadata": dict(job.metadata)} if job.metadata else {}),
         }
-    minions = sorted(run.minion or MASTER for run in runs)
+    first, minions = runs[0], sorted(run.minion or MASTER for run in runs)
     return {
         "Function": function_of(first),
         "Arguments": arguments_of(first),

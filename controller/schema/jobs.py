@@ -78,6 +78,10 @@ class JobsQuery(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     limit: int = 20
     active: bool = False
     """Only those that go on."""
+    before: str = ""
+    """Only those that began before this job (its id): the next page."""
+    without_control: bool = False
+    """Without functions that look after other jobs, such as `saltutil.kill_job`; not with `active`."""
 
 
 class JobQuery(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 import msgspec
 
 from controller.schema.structs import ApiStruct, StreamStruct
+from wire.messages import Ending
 
 
 class HistoryEntry(ApiStruct, frozen=True, kw_only=True):
@@ -78,6 +79,8 @@ class CallReturn(StreamStruct, tag="return", frozen=True, kw_only=True):
     answered: bool = True
     """False: it is not connected, or did not return in time (`error` says which)."""
     seconds: float = 0.0
+    ending: Ending = ""
+    """Where it did not end by itself: timed out, cancelled, refused or unreachable; `error` says more."""
 
 
 class CallProgress(StreamStruct, tag="progress", frozen=True, kw_only=True):

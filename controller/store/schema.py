@@ -21,7 +21,7 @@ from sqlalchemy import (
 
 from controller.store.column_types import INTEGER, TEXT, short_text
 
-HEAD = "0021"
+HEAD = "0022"
 """The newest migration."""
 
 metadata = MetaData(
@@ -196,6 +196,7 @@ runs = Table(
     Index("ix_runs_revision", "revision"),
     _partial_index("open_runs", "minion", "seq", where="state IN ('requested', 'started')"),
     _partial_index("returned_runs", "seq", where="returners IS NOT NULL"),
+    _partial_index("single_runs", "created", "run_id", where="kind <> 'drift' AND coalesce(job, '') = ''"),
 )
 
 drift_pasts = Table(
@@ -229,6 +230,7 @@ jobs = Table(
     Column("created", Float, nullable=False),
     Column("minions", LargeBinary, nullable=False),
     Column("metadata", LargeBinary),
+    Index("ix_jobs_created_jid", "created", "jid"),
 )
 """What minions were asked for together, by people, reactors and orchestrations."""
 

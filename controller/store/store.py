@@ -21,6 +21,7 @@ from controller.store.drift.unnamed import PruneReports
 from controller.store.events import Events
 from controller.store.facts import FactsTable
 from controller.store.holds import Holds
+from controller.store.jobs.listing import JobListing
 from controller.store.jobs.table import JobTable
 from controller.store.keys import Keys
 from controller.store.mines import Mines
@@ -70,6 +71,7 @@ class Store:
         open_calls = OpenCalls()
         self.runs = Runs(database, open_calls)
         self.jobs = JobTable(database)
+        self.job_listing = JobListing(database)
         self.drift = DriftPasts(database)
         self.prune_reports = PruneReports(database)
         self.call_runs = CallRuns(database, open_calls)

@@ -48,6 +48,7 @@ _ENGINES: Mapping[str, MatcherKind] = {
     "E": "pcre",
 }
 _WORD = re.compile(r"(?P<engine>[A-Z])(?P<delimiter>(?<=[GPIJ]).)?@(?P<pattern>.+)", re.DOTALL)
+_OF_PILLAR = re.compile("[IJ].?@", re.DOTALL)
 _OPERATORS = ("and", "or", "not", "(", ")")
 
 
@@ -84,6 +85,12 @@ class _Known:
 
     def matches_id(self, kind: str, pattern: str) -> bool:
         return id_matches(kind, pattern, self.minion.id, self.matcher)
+
+
+def may_ask_pillar(kind: str, expression: str, nodegroups: Mapping[str, str | Sequence[str]] = {}) -> bool:
+    """Whether an expression may look at pillar, also with another delimiter (`I/@tier/front`) or in a nodegroup."""
+    texts = (expression, *(one if isinstance(one, str) else " ".join(one) for one in nodegroups.values()))
+    return kind.startswith("pillar") or any(_OF_PILLAR.search(text) for text in texts)
 
 
 def match_minion(

@@ -55,8 +55,10 @@ log = logging.getLogger(__name__)
 PARALLEL_CALLS = 8
 """Calls that run at the same time; the others wait."""
 
-AFTER_LIMIT = 15.0
-"""Seconds that a call whose limit has passed has to end by itself, beside `stop_grace` where it runs states."""
+AFTER_LIMIT = 3.0
+"""Seconds that a function whose limit has passed has to end by itself: its commands are ended with it."""
+STATES_AFTER_LIMIT = 15.0
+"""Seconds that states have to end by themselves, beside `stop_grace`."""
 
 STARTED_AFTER = 0.5
 """Seconds after which the controller is told that a call has begun: of one that is over by then, its result is all."""
@@ -100,6 +102,12 @@ class RunJob:
     def resumes(self) -> bool:
         """Whether it goes on from its journal when it was cut off: states do, functions do not."""
         return not isinstance(self.request, Call) or bool(self.request.digest)
+
+    @property
+    def runs_states(self) -> bool:
+        """Whether states run there, also where a function of another name has them run."""
+        begun = self.progress is not None and self.progress.runs_states()
+        return begun or self.resumes or runs_states(self.request)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -334,7 +342,7 @@ class RunJobs:
         working = child.pid if earlier is None else earlier  # a second worker only waits for the first one's result
         if not job.timed_out:
             job.timed_out = True
-            job.deadline = now + self._stop_grace + AFTER_LIMIT
+            job.deadline = now + (self._stop_grace + STATES_AFTER_LIMIT if job.runs_states else AFTER_LIMIT)
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.kill(working, signal.SIGTERM)
         elif installs_packages(working):

@@ -74,6 +74,10 @@ class ProgressReporter:
         self.due = now + INTERVAL
         """When to read the slot again."""
 
+    def runs_states(self) -> bool:
+        """Whether the worker has begun with a state."""
+        return self._slot.read() is not None
+
     def due_message(self, run_id: str, now: float) -> RunProgress | None:
         """The message to send now, if any."""
         if now < self.due:

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import click
 
+from controller.cli.options import NO_RANGES, delimited
 from minion.call.arguments import parse, value_of
 from saltern.client import LocalClient
 from saltern.salt_programs.common import NO_MINIONS, Output, fail, options_of, output_of, run, shared_options
@@ -25,10 +26,6 @@ _KINDS = {
 }
 
 
-_DELIMITED = {"grain": "G", "grain_pcre": "P", "pillar": "I", "pillar_pcre": "J"}
-"""Kinds of targets with levels, as compound targets have them: `G/@os/Debian`."""
-
-
 def targeting(function: Any) -> Any:
     """Salt's flags of targets, as `kind_NAME`."""
     for kind, names in reversed(_KINDS.items()):
@@ -42,7 +39,7 @@ def kind_of(given: dict[str, Any]) -> str:
     if len(asked) > 1:
         raise click.UsageError("The options " + ", ".join(_KINDS[kind][1] for kind in asked) + " are exclusive.")
     if asked == ["range"]:
-        raise click.UsageError("-R needs a range server, which is not built; name the minions with -L")
+        raise click.UsageError(NO_RANGES)
     return asked[0] if asked else "glob"
 
 
@@ -85,8 +82,8 @@ def command(words: Sequence[str], **given: Any) -> int:
     tgt: str | list[str] = words[0]
     if kind == "list":
         tgt = words[0].replace(",", " ").split()
-    if given["delimiter"] != ":" and kind in _DELIMITED:
-        tgt, kind = f"{_DELIMITED[kind]}{given['delimiter']}@{words[0]}", "compound"
+    else:
+        tgt, kind = delimited(words[0], kind, given["delimiter"])
     with LocalClient(mopts=opts) as local:
         if given["preview"]:
             output.show(local.gather_minions(tgt, kind))

@@ -40,6 +40,7 @@ def test_minions_call_others_as_far_as_rules_say(make_rig):
         ("db1", "publish.runner", "salt.cmd", "cmd.run"),
         ("db1", "publish.publish", "role:web", "test.ping", "tgt_type=pillar"),
         ("db1", "publish.publish", "I@role:web", "test.ping", "tgt_type=compound"),
+        ("db1", "publish.publish", "web* and I/@role/web", "test.ping", "tgt_type=compound"),
         ("db1", "publish.publish", "web*", "test.ping", "tgt_type=nonsense"),
         ("web1", "publish.publish", "*", "test.echo", "x"),
         ("web1", "publish.runner", "manage.up"),

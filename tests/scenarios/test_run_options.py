@@ -29,9 +29,33 @@ def test_targets_and_parts_of_them(rig):
     assert asked(rig, "-J", "tier:^fr", "--preview-target") == ["web1", "web2", "web3"]
     assert asked(rig, "-I", "tier:back", "test.ping") == {"db1": True}
     assert len(asked(rig, "web*", "test.ping", "--subset", "2")) == 2
+    assert asked(rig, "-G", "role/web", "--delimiter", "/", "--preview-target") == ["web1", "web2", "web3"]
+    assert asked(rig, "-I", "tier|back", "--delimiter", "|", "test.ping") == {"db1": True}
+    assert asked(rig, "-C", "db* and I/@tier/back", "test.ping") == {"db1": True}
+    for wrong in (("role/web", "a"), ("role/web", "//"), ("role/w b", "/")):
+        assert rig.saltern("run", "-G", wrong[0], "--delimiter", wrong[1], "test.ping", check=False).returncode == 64
     refused = rig.saltern("run", "-R", "%web", "test.ping", check=False)
     assert refused.returncode == 64
     assert "range server" in refused.stderr
+
+
+def test_options_that_people_type_to_salt(rig):
+    one_line = rig.saltern("run", "web*", "test.ping", "--bwait", "0", "--out", "json", "--out-indent", "-1").stdout
+    assert one_line.count("\n") == 1
+    assert json.loads(one_line) == {"web1": True, "web2": True, "web3": True}
+    wide = rig.saltern("run", "web1", "test.ping", "--out", "json", "--out-indent", "8").stdout
+    assert wide == '{\n        "web1": true\n}\n'
+    doc = rig.saltern("run", "-d", "web*", "test.ping").stdout
+    assert doc.startswith("test.ping:\n\n")
+    assert doc.count("test.ping:") == 1
+    assert "test.echo:" in rig.saltern("run", "--doc", "web1", "test").stdout
+    changed = rig.saltern("run", "web1", "state.apply", "--output-diff").stdout
+    assert "Succeeded:" in changed
+    rig.stop("db1")
+    rig.wait("db1 to be gone", lambda: not rig.status()["db1"]["connected"])
+    both = ("--hide-timeout", "--show-timeout")
+    assert "db1" in rig.saltern("run", "*", "test.ping", *both, check=False).stdout
+    assert "db1" not in rig.saltern("run", "*", "test.ping", both[0], check=False).stdout
 
 
 def test_a_batch_goes_over_all_and_stops_where_it_shall(rig):

@@ -12,6 +12,7 @@ import click
 
 from controller.cli import options, output
 from controller.cli.client import Client
+from controller.cli.credentials import credential_options, show_credentials
 from controller.cli.failure import FAILED, INTERRUPTED, OK
 from controller.cli.progress import progress_line
 from controller.cli.run_output import JobOutput, output_options, states_of, told, written
@@ -40,7 +41,14 @@ from minion.call.options import OUTPUTTERS
 )
 @click.option("--limit", type=click.FloatRange(0.1), help="Seconds after which minions end the job; none by default.")
 @click.option("-b", "--batch", "--batch-size", "batch", default="", help="So many minions at a time: 5, 10%.")
-@click.option("--batch-wait", type=click.FloatRange(0), default=0.0, help="Seconds before the next takes a place.")
+@click.option(
+    "--batch-wait",
+    "--bwait",
+    "batch_wait",
+    type=click.FloatRange(0),
+    default=0.0,
+    help="Seconds before the next takes a place.",
+)
 @click.option("--batch-safe-limit", type=click.IntRange(0), default=0, help="Minions beyond which a batch is made.")
 @click.option("--batch-safe-size", default="8", show_default=True, help="How many at a time then.")
 @click.option("--failhard", is_flag=True, help="Begin no more of a batch after a minion that failed.")
@@ -60,6 +68,10 @@ from minion.call.options import OUTPUTTERS
 @click.option("--out", "--output", type=click.Choice(OUTPUTTERS), default="nested", show_default=True)
 @output_options
 @click.option("--hide-timeout", is_flag=True, help="Leave out minions that do not answer.")
+@click.option("--show-timeout", is_flag=True, help="Show minions that do not answer, which is so without it.")
+@click.option("-d", "--doc", "--documentation", "doc", is_flag=True, help="Show what FUNCTION, or a module, is for.")
+@click.option("--delimiter", default=":", help="In place of the colons of -G, -P, -I and -J.")
+@credential_options
 @options.config_dir
 def run_command(
     target: str,
@@ -79,10 +91,15 @@ def run_command(
     The job goes on when you stop waiting: Ctrl-C leaves it alone, and at a terminal asks.
     """
     if by_range:
-        raise click.UsageError("-R needs a range server, which is not built; name the minions with -L")
-    asked = TargetExpression(kind=kind or "glob", expression=target)  # type: ignore[arg-type]  # a choice of click's
+        raise click.UsageError(options.NO_RANGES)
+    target, kind = options.delimited(target, kind or "glob", given.pop("delimiter"))
+    asked = TargetExpression(kind=kind, expression=target)  # type: ignore[arg-type]  # a choice of click's
+    show_credentials(given, config_dir)
     if preview_target:
         return _preview(asked, out, config_dir)
+    if given["doc"]:
+        with Client(config_dir) as client, written(given):
+            return _show_documentation(client, asked, (function, *arguments), given["timeout"])
     if not function:
         raise click.UsageError("Missing argument 'FUNCTION'.")
     questions = [_question(asked, *each, given) for each in _functions(function, arguments, given["separator"])]
@@ -90,8 +107,9 @@ def run_command(
         form=out,
         jid=given["verbose"] or given["show_jid"],
         static=given["static"],
-        hide_timeout=given["hide_timeout"] and not given["verbose"],
+        hide_timeout=given["hide_timeout"] and not (given["verbose"] or given["show_timeout"]),
         summary=given["summary"],
+        indent=given["indent"],
         states=states_of(given),
     )
     if given["detached"] and len(questions) > 1:
@@ -172,6 +190,21 @@ def _preview(target: TargetExpression, out: str, config_dir: Path) -> int:
     else:
         click.echo("\n".join(minions))
     return OK
+
+
+def _show_documentation(client: Client, target: TargetExpression, words: Sequence[str], timeout: float) -> int:
+    """What functions are for, as the minions have them."""
+    args = tuple(word for word in words if word)
+    found: dict[str, Any] = {}
+    for item in client.stream("/call", CallQuestion(target=target, fun="sys.doc", args=args, timeout=timeout)):
+        if isinstance(item, CallReturn):
+            if isinstance(item.value, dict):
+                found |= item.value
+            elif item.error:
+                output.remark(output.printable(f"{item.minion}: {item.error}"))
+    for name in sorted(found):
+        click.echo(output.printable(f"{name}:\n\n{found[name]}\n"))
+    return OK if found else FAILED
 
 
 def _begin(client: Client, question: CallQuestion, out: str) -> int:

@@ -12,13 +12,14 @@ from controller.observe.run_functions import function_of
 from controller.runners.context import RunnerContext
 from controller.runners.errors import ControllerCallFailed
 from controller.runners.job_caches import kept_job, kept_jobs, reads_store
-from controller.runners.job_views import MASTER, by_job, did_return, jid_of, job_view, result_of, time_of, time_of_jid
-from controller.store import RunRecord
+from controller.runners.job_views import MASTER, did_return, jid_of, job_view, result_of, time_of, time_of_jid
+from controller.store import RunRecord, Store
 from minion.arguments.types import AnyValue, Ignored
 
-MOST_RUNS = 20_000
-"""The newest runs among which jobs are looked for."""
-_KINDS = ("apply", "remediate", "call", "preview", "runner", "wheel")
+MOST_JOBS = 5_000
+"""The newest jobs, among which those are looked for that are wanted."""
+_OF_MINIONS = ("apply", "remediate", "call", "preview")
+_KINDS = (*_OF_MINIONS, "runner", "wheel")
 _TIMES = ("%Y, %b %d %H:%M:%S.%f", "%Y, %b %d %H:%M:%S", "%Y, %b %d %H:%M", "%Y, %b %d")
 
 Shown = Annotated[bool, Ignored("it takes no time of which one would want to know")]
@@ -161,16 +162,7 @@ async def last_run(
 
 async def active(context: RunnerContext, display_progress: Shown = False) -> dict[str, Any]:
     """Jobs that minions have not returned yet: who runs them, and who has returned."""
-    jobs = await _recent(context)
-    found = {}
-    asked = await asyncio.to_thread(context.ports.store.jobs.many, list(jobs))
-    for jid, runs in sorted(jobs.items()):
-        running = [run.minion for run in runs if run.minion and run.finished is None]
-        if running:
-            returned = [run.minion for run in runs if did_return(run)]
-            view = job_view(runs, asked.get(jid))
-            found[jid] = view | {"Running": [{one: None} for one in running], "Returned": returned}
-    return found
+    return await asyncio.to_thread(_active, context.ports.store)
 
 
 async def master(context: RunnerContext) -> list[dict[str, Any]]:
@@ -194,11 +186,11 @@ async def _all(context: RunnerContext, source: str | None) -> dict[str, tuple[di
     Raises ControllerCallFailed.
     """
     kept = {jid: (view, _names(view)) for jid, view in (await kept_jobs(context, source)).items()}
-    runs = await _recent(context) if reads_store(source) else {}
-    asked = await asyncio.to_thread(context.ports.store.jobs.many, list(runs))
-    for jid, own in runs.items():
-        view = job_view(own, asked.get(jid))
-        kept[jid] = view, [*_names(view), *_minions(own)]
+    if reads_store(source):
+        stored = await asyncio.to_thread(_stored, context.ports.store)
+        if len(stored) == MOST_JOBS:
+            context.say({"message": f"only the newest {MOST_JOBS} jobs are looked at"})
+        kept |= stored
     return kept
 
 
@@ -207,12 +199,32 @@ def _names(view: Mapping[str, Any]) -> list[str]:
     return [str(one) for one in target] if isinstance(target, list) else [str(target)]
 
 
-async def _recent(context: RunnerContext) -> dict[str, list[RunRecord]]:
-    """The jobs among the newest runs, without the checks that minions make by themselves."""
-    runs = await asyncio.to_thread(context.ports.store.runs.newest, kinds=_KINDS, limit=MOST_RUNS)
-    if len(runs) == MOST_RUNS:
-        context.say({"message": f"only the newest {MOST_RUNS} runs are looked at"})
-    return by_job(reversed(runs))
+def _stored(store: Store) -> dict[str, tuple[dict[str, Any], list[str]]]:
+    """The newest jobs of the store by id, without the checks that minions make by themselves."""
+    found = {}
+    jids = [place.jid for place in store.job_listing.newest(_KINDS, MOST_JOBS)]
+    asked = store.jobs.many(jids)
+    for jid in jids:
+        job, run = asked.get(jid), None if jid in asked else store.runs.get(jid)
+        own = [] if run is None else [run]
+        if job is not None or own:
+            view = job_view(own, job)
+            found[jid] = view, [*_names(view), *(job.minions if job is not None else _minions(own))]
+    return found
+
+
+def _active(store: Store) -> dict[str, Any]:
+    """The jobs that go on, by id."""
+    found = {}
+    jids = sorted(store.job_listing.open(_OF_MINIONS))
+    asked = store.jobs.many(jids)
+    for jid in jids:
+        runs = store.runs.of_job(jid)
+        if running := [run.minion for run in runs if run.finished is None]:
+            returned = [run.minion for run in runs if did_return(run)]
+            view = job_view(runs, asked.get(jid))
+            found[jid] = view | {"Running": [{one: None} for one in running], "Returned": returned}
+    return found
 
 
 def _results(context: RunnerContext, runs: Iterable[RunRecord]) -> dict[str, Any]:

@@ -356,6 +356,23 @@ def test_a_locked_account_is_not_let_in_by_its_password(desk, config_dir, serve_
 
 
 @root_alone
+def test_run_asks_as_who_logs_in(desk, config_dir, serve_desk, pam_service, saltern, monkeypatch, tmp_path):
+    with_rules(config_dir, f"external_auth: {{pam: {{daemon: [test.ping]}}}}\nauth.pam.service: {pam_service}\n")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("SALTERN_TOKEN", "")  # what the verb sets is taken back after the test
+    login = ("-a", "pam", "--username", "daemon", "--password")
+    with serve_desk(desk, load_settings(config_dir)) as served:
+        assert saltern("run", *login, "open", "*", "test.ping").code == 1
+        assert not (tmp_path / ".saltern_token").exists()
+        allowed = saltern("run", *login, "open sesame", "-T", "*", "test.ping", "--out", "json")
+        assert set(json.loads(allowed.out)) >= {"web1"}
+        monkeypatch.setenv("SALTERN_TOKEN", "")
+        refused = saltern("run", "*", "cmd.run", "id")  # by the token that was kept
+        assert (refused.code, "may not" in refused.err) == (1, True)
+        assert "sesame" not in json.dumps([[row.detail, row.action] for row in rows(served)])
+
+
+@root_alone
 def test_passwords_are_tried_so_many_times(desk, config_dir, serve_desk, pam_service):
     with_rules(
         config_dir,

@@ -1,5 +1,6 @@
 """`saltern key`, its verbs and salt-key's options as they are typed, against a served desk."""
 
+import io
 import json
 
 import pytest
@@ -69,6 +70,26 @@ def test_salt_keys_changes(saltern, served, desk):
     assert saltern("key", "-d", "web1", "-y", "-q").out == ""
     assert "Key for minion db1 deleted." in saltern("key", "-D", "-y").out
     assert not desk.key_views
+
+
+@pytest.mark.parametrize("words", [("-D",), ("-d", "db1"), ("delete", "db1"), ("reject", "db1"), ("-A",), ("-R",)])
+def test_nothing_is_changed_that_nobody_says_yes_to(saltern, served, desk, monkeypatch, words):
+    """Salt asks, whatever standard input is; where nobody answers, its program ends with an error."""
+    before = json.loads(saltern("key", "-L", "--out", "json").out)
+    for answer in ("", "n\n"):
+        monkeypatch.setattr("sys.stdin", io.StringIO(answer))
+        done = saltern("key", *words)
+        assert (done.code, "-y asks nothing" in done.err) == ((0, False) if answer else (64, True))
+        assert json.loads(saltern("key", "-L", "--out", "json").out) == before
+    monkeypatch.setattr("sys.stdin", None)  # it was closed
+    assert saltern("key", *words).code == 64
+    monkeypatch.setattr("sys.stdin", io.StringIO("\n"))
+    saltern("key", *words)
+    deletes = words[0] in ("-D", "-d", "delete")
+    assert (json.loads(saltern("key", "-L", "--out", "json").out) == before) == deletes
+    monkeypatch.setattr("sys.stdin", io.StringIO("y\n"))
+    saltern("key", *words)
+    assert json.loads(saltern("key", "-L", "--out", "json").out) != before
 
 
 def test_a_denied_key_is_not_accepted_in_place_of_the_other(saltern, served):

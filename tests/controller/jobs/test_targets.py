@@ -9,6 +9,7 @@ from controller.reconcile.documents import Documents
 from controller.schema.errors import ServiceError
 from controller.schema.targets import TargetExpression
 from controller.store import Store
+from highstate.targeting.match import may_ask_pillar
 
 ACCEPTED = ("db1", "web1", "web10", "web2")
 
@@ -65,3 +66,20 @@ def test_a_name_of_nobody_is_an_error(targets, kind, expression):
 )
 def test_few_names_are_told_from_what_is_compared_with_all(targets, kind, expression, named):
     assert targets.names_minions(TargetExpression(kind=kind, expression=expression)) is named
+
+
+@pytest.mark.parametrize(
+    ("kind", "expression", "nodegroups", "asks"),
+    [
+        ("compound", "I@a:b", {}, True),
+        ("compound", "web* or J/@a/b", {}, True),
+        ("compound", "I\u00e9@a", {}, True),
+        ("pillar_exact", "a:b", {}, True),
+        ("compound", "N@front", {"front": "I@a:b"}, True),
+        ("nodegroup", "front", {"front": ["web*", "or", "J@a:b"]}, True),
+        ("compound", "G@a:b and E@web.*", {"front": "web*"}, False),
+        ("glob", "*", {}, False),
+    ],
+)
+def test_what_may_look_at_pillar_is_seen(kind, expression, nodegroups, asks):
+    assert may_ask_pillar(kind, expression, nodegroups) == asks

@@ -28,25 +28,35 @@ def _jids(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> li
         return [one.jid for one in client.get("/jobs", tuple[JobView, ...]) if one.jid.startswith(incomplete)]
 
 
+def _page(function: _Function) -> _Function:
+    """Options of a part of the jobs."""
+    function = click.option("--before", default="", metavar="JID", shell_complete=_jids, help="Older than this job.")(
+        function
+    )
+    most = click.IntRange(1, 1000)
+    return click.option("-n", "--limit", type=most, default=20, show_default=True, help="At most so many.")(function)
+
+
 @jobs_command.command("list")
-@click.option("-n", "--limit", type=click.IntRange(1, 1000), default=20, show_default=True, help="At most so many.")
+@_page
 @options.out
 @options.config_dir
-def list_command(limit: int, out: str, config_dir: Path) -> None:
+def list_command(limit: int, before: str, out: str, config_dir: Path) -> None:
     """List jobs, newest first."""
     with Client(config_dir) as client:
-        views = client.get("/jobs", tuple[JobView, ...], limit=limit)
-    _show_jobs(views, out, "no minion was asked for anything yet: `saltern run TARGET FUNCTION` does that")
+        views = client.get("/jobs", tuple[JobView, ...], limit=limit, before=before)
+    none = "no minion was asked for anything yet: `saltern run TARGET FUNCTION` does that"
+    _show_jobs(views, out, f"no job is older than {before}" if before else none)
 
 
 @jobs_command.command("active")
-@click.option("-n", "--limit", type=click.IntRange(1, 1000), default=20, show_default=True, help="At most so many.")
+@_page
 @options.out
 @options.config_dir
-def active_command(limit: int, out: str, config_dir: Path) -> None:
-    """List jobs that minions have not returned yet."""
+def active_command(limit: int, before: str, out: str, config_dir: Path) -> None:
+    """List jobs that minions have not returned yet, newest first."""
     with Client(config_dir) as client:
-        views = client.get("/jobs", tuple[JobView, ...], limit=limit, active="true")
+        views = client.get("/jobs", tuple[JobView, ...], limit=limit, before=before, active="true")
     _show_jobs(views, out, "no job goes on")
 
 
@@ -81,9 +91,9 @@ def show_command(jid: str, missing: bool, outcomes: tuple[str, ...], out: str, c
 @options.out
 @options.config_dir
 def last_command(missing: bool, outcomes: tuple[str, ...], out: str, config_dir: Path) -> int:
-    """Show the newest job."""
+    """Show the newest job; one that looked after another (`saltern jobs kill`) is none."""
     with Client(config_dir) as client:
-        newest = client.get("/jobs", tuple[JobView, ...], limit=1)
+        newest = client.get("/jobs", tuple[JobView, ...], limit=1, without_control="true")
         if not newest:
             raise Failure("no minion was asked for anything yet", NO_TARGET)
         found = client.get("/job", JobDetail, jid=newest[0].jid)

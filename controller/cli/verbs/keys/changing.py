@@ -11,7 +11,7 @@ import click
 
 from controller.cli import output
 from controller.cli.client import Client
-from controller.cli.failure import NO_TARGET, Failure
+from controller.cli.failure import NO_TARGET, USAGE, Failure
 from controller.cli.verbs.keys import listing
 from controller.schema.keys import KeyRefusals, KeyView
 from controller.schema.requests import KeysQuestion
@@ -58,10 +58,9 @@ def change(verb: str, names: Sequence[str], how: AskedChange, among: Sequence[st
             listing.print_ids(
                 wanted, [status for status in _NAMED if any(listing.status_of(k) == status for k in wanted)]
             )
-        if not how.yes and sys.stdin.isatty():
-            for key in wanted:
-                output.remark(f"{key.minion}  {key.fingerprint}")
-            click.confirm("Proceed?", default=verb != "delete", abort=True, err=True)
+        asks = bool(among) or verb != "accept" or (sys.stdin is not None and sys.stdin.isatty())
+        if asks and not how.yes and not _is_meant(verb, wanted):
+            return
         # By fingerprint: what was shown is what is changed, even if another key asks for the same id meanwhile.
         question = KeysQuestion(names=tuple(key.fingerprint for key in wanted))
         changed = client.post(f"/keys/{verb}", question, tuple[KeyView, ...])
@@ -70,6 +69,23 @@ def change(verb: str, names: Sequence[str], how: AskedChange, among: Sequence[st
     elif told:
         for key in changed:
             click.echo(f"Key for {key.role} {output.printable(key.minion)} {_DONE[verb]}.")
+
+
+def _is_meant(verb: str, wanted: Sequence[KeyView]) -> bool:
+    """Whether somebody says yes: at a terminal, or in a line on standard input, as to salt-key; Failure for no answer.
+
+    An empty line is a no to delete, and a yes else. Source: salt.key.KeyCLI.run.
+    """
+    if sys.stdin is not None and sys.stdin.isatty():
+        for key in wanted:
+            output.remark(f"{key.minion}  {key.fingerprint}")
+        return click.confirm("Proceed?", default=verb != "delete", abort=True, err=True)
+    answer = sys.stdin.readline() if sys.stdin is not None else ""
+    if not answer:
+        hint = "-y asks nothing; without a terminal a line of standard input is the answer"
+        raise Failure(f"nothing was {_DONE[verb]}: nobody answered 'Proceed?'", USAGE, hint=hint)
+    said = answer.strip().lower()
+    return said.startswith("y") or (not said and verb != "delete")
 
 
 def refused(client: Client) -> str:
