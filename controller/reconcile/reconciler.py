@@ -196,8 +196,13 @@ class Reconciler:
         """What the policy says for a minion."""
         minion, session = row.minion.id, self.sessions.session(row.minion.id)
         grains = session.grains if session is not None else None
-        attempted = row.desired.revision if row.desired and row.hold is None else ""
+        attempted = self._attempted(row)
         return self.live.policy_of(minion, attempted, grains, lambda: self.grains_of(minion))
+
+    @staticmethod
+    def _attempted(row: StatusRow) -> str:
+        """Digest of the revision whose policy holds for a minion; empty: the live one's."""
+        return row.desired.revision if row.desired and row.hold is None else ""
 
     def forbidden(self, minion: str, *, manual: bool) -> str:
         """Why the policy forbids that states are run on a minion now; empty where it does not.
@@ -235,7 +240,7 @@ class Reconciler:
         )
         request, suspended = self._requests.get(minion), policy.suspend
         lags, gated = bool(self.unfetched(row)), bool(self.rollouts.waits(row))
-        return observe(
+        state = observe(
             row,
             self.sessions.session(minion),
             streaks,
@@ -246,6 +251,8 @@ class Reconciler:
             superseded=self._superseded(row),
             acting=self._acting(row),
         )
+        # After a restart the policy of a minion may not be known yet: that forgets no confirmation.
+        return state if self.live.knows(self._attempted(row)) else replace(state, confirmation=None)
 
     def _superseded(self, row: StatusRow) -> bool:
         """Whether a minion that was taken back shall have what is live, which is compiled for it."""
