@@ -38,8 +38,8 @@ from controller.adoption.machine_state import ALLOWED, machine_state, questions_
 from controller.adoption.refusal import NotAdopted
 from controller.adoption.verification import effects, others_in, refuse_broken, still_drifting
 from controller.compilation.compile_messages import RenderQuestion
-from controller.compilation.compile_pool import CompileBudget
 from controller.compilation.fact_queries import FactQueries
+from controller.compilation.workers.budget import CompileBudget
 from controller.config.limits import AdoptionLimits
 from controller.observe.blame import Blamer
 from controller.preview.contents.sides import rendering

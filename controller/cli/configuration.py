@@ -12,6 +12,7 @@ from controller.config.settings import (
     BadControllerSettings,
     ControllerSettings,
     check_engines,
+    check_executor,
     check_git,
     load_settings,
 )
@@ -45,6 +46,7 @@ def settings_of(config_dir: Path, *, whole: bool = False) -> ControllerSettings:
         if whole:
             check_git(settings)
             check_engines(settings)
+            check_executor(settings)
     except BadControllerSettings as error:
         faults = [str(fault) for fault in error.faults]
         raise Failure("the configuration cannot be used", USAGE, problems=faults) from None

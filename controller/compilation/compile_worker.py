@@ -25,6 +25,7 @@ from importlib import resources
 import msgspec
 from msgspec import structs
 
+from controller.compilation.cluster.shipped_files import FOUND, ContentQuestion, take_contents_from
 from controller.compilation.compile_messages import CompiledMinion, CompileRequest
 from controller.compilation.compile_rpc import (
     NO_CAPABILITIES,
@@ -145,6 +146,20 @@ class _RemoteCodes:
     def put(self, key: bytes, code: bytes) -> None:
         if len(code) <= MOST_CODE_BYTES:
             self.channel.send(_ENCODER.encode(TemplateCode(key=key, code=code)))
+
+
+@dataclass(frozen=True, slots=True)
+class _RemoteContents:
+    """`ContentAsker` over the channel, on a machine that has no mirrors."""
+
+    channel: WorkerChannel
+
+    def content(self, question: ContentQuestion) -> bytes:
+        self.channel.send(_ENCODER.encode(question))
+        said = self.channel.receive()
+        if said[:1] != FOUND:
+            raise OSError(said[1:].decode(errors="replace"))
+        return said[1:]
 
 
 def answer(request: CompileRequest, state: WorkerState, rpc: RpcClient | None = None) -> Iterator[CompiledMinion]:
@@ -304,6 +319,7 @@ def _serve(channel: WorkerChannel, own_memory: OwnMemory, settings: WorkerSettin
         return said
 
     share_codes(_RemoteCodes(channel))
+    take_contents_from(_RemoteContents(channel))
     while True:
         request = pickle.loads(channel.receive())  # noqa: S301 - from the controller alone
         for compiled in answer(request, state, rpc):

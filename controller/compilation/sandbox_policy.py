@@ -26,6 +26,17 @@ def sandbox_policy_of(settings: ControllerSettings) -> SandboxPolicy | None:
     )
 
 
+def distant_sandbox_policy_of(settings: ControllerSettings) -> SandboxPolicy | None:
+    """The same on machines that have no trees: contents come to the processes there (`cluster`)."""
+    if not settings.compile_confinement:
+        return None
+    return SandboxPolicy(
+        readable=tuple(grant for grant in settings.compile_grants if grant.startswith("/")),
+        programs="programs" in settings.compile_grants,
+        network="network" in settings.compile_grants,
+    )
+
+
 def _folders(roots: Iterable[tuple[str, ...]]) -> Iterable[str]:
     """A root of `__env__` has a folder for each saltenv: all of them are below what stands before it."""
     for folders in roots:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import secrets
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -11,19 +12,24 @@ from controller.compilation.audit.compile_audit import CompileAudit
 from controller.compilation.build_reconciler import BuildReconciler
 from controller.compilation.builder import Builder
 from controller.compilation.called.states_compiler import StatesCompiler
-from controller.compilation.compile_pool import CompilePool
+from controller.compilation.cluster.cluster_processes import ClusterProcesses
+from controller.compilation.cluster.dask_cluster import DaskCluster
+from controller.compilation.cluster.steps import LaneSettings
+from controller.compilation.compile_pool import CompilePool, LocalProcesses, ProcessSource
 from controller.compilation.compile_ports import plugins_of, ports_of
 from controller.compilation.compile_requests import CompileRequests
 from controller.compilation.compile_rpc import FleetQuery
 from controller.compilation.fact_queries import FactQueries
 from controller.compilation.mine import MineStore
 from controller.compilation.runners import Runners
-from controller.compilation.sandbox_policy import sandbox_policy_of
+from controller.compilation.sandbox_policy import distant_sandbox_policy_of, sandbox_policy_of
 from controller.compilation.source_reconciler import SourceReconciler
 from controller.compilation.workers.template_codes import TemplateCodes
 from controller.composition.rollouts import FleetParts
 from controller.composition.shared import Shared
 from controller.config.sections import PortOptions
+from controller.config.settings import ControllerSettings
+from controller.observe.executor_metrics import ExecutorMetrics
 from controller.reconcile.reconciler import Reconciler
 from controller.sessions.sessions import KeyRegistry, Sessions
 from highstate.ports import Decrypt
@@ -139,13 +145,33 @@ def _states(shared: Shared, pool: CompilePool, requests: CompileRequests, builds
 def _live_pool(shared: Shared, runners: Runners) -> CompilePool:
     settings = shared.resources.settings
     return CompilePool(
-        workers=settings.compile_workers,
+        source=_process_source(settings, shared.metrics.executor),
         timeout=settings.compile_timeout,
-        sandbox_policy=sandbox_policy_of(settings),
         fleet=runners.answer,
         limits=settings.limits.compile_worker,
         on_refusal=partial(shared.metrics.limit_refused, "compile-worker"),
     )
+
+
+def _process_source(settings: ControllerSettings, metrics: ExecutorMetrics) -> ProcessSource:
+    """Where the processes are that compile what is live: `compile_executor`."""
+    local = LocalProcesses(
+        workers=settings.compile_workers,
+        timeout=settings.compile_timeout,
+        sandbox_policy=sandbox_policy_of(settings),
+        limits=settings.limits.compile_worker,
+        compiled=metrics.compiled,
+    )
+    if settings.executor.is_local:
+        return local
+    cluster = DaskCluster(settings.executor, secrets.token_hex(8), metrics.workers)
+    cluster.start()
+    on_workers = LaneSettings(
+        timeout=settings.compile_timeout,
+        sandbox_policy=distant_sandbox_policy_of(settings),
+        limits=settings.limits.compile_worker,
+    )
+    return ClusterProcesses(cluster, on_workers, local, metrics.compiled, metrics.fell_back)
 
 
 def _preview_pool(shared: Shared, runners: Runners, codes: TemplateCodes) -> CompilePool:

@@ -16,6 +16,7 @@ from typing import Annotated, Any, TypeAlias
 
 from controller.config.access import OPTIONS as ACCESS_OPTIONS
 from controller.config.access import AccessSettings, read_access
+from controller.config.compile_executor import LOCAL, CompileExecutor, ExecutorOptions
 from controller.config.engines import EngineSettings, lacking_engines, read_engines
 from controller.config.files import read_files
 from controller.config.forges import read_forges, unknown_remotes
@@ -193,6 +194,14 @@ class ControllerSettings:
     run_timeout: Seconds = 3600.0
     compile_timeout: Seconds = 60.0
     compile_workers: Count = 1
+    compile_executor: CompileExecutor = LOCAL
+    """`local`, or the Dask scheduler whose workers compile: `dask://HOST:PORT` or `tls://HOST:PORT`."""
+    compile_executor_tls_ca: OptionalControllerPath = None
+    """Who has signed the certificates of the cluster."""
+    compile_executor_tls_cert: OptionalControllerPath = None
+    """The controller's certificate there."""
+    compile_executor_tls_key: OptionalControllerPath = None
+    """And its key."""
     pillar_cache_ttl: SecondsOrNever = 3600.0
     """Until external pillars and secrets are looked at again without a push; 0: never."""
     compile_check_rate: Fraction = 0.001
@@ -235,6 +244,16 @@ class ControllerSettings:
     """Option -> `file:line` where it was set."""
     notes: tuple[str, ...] = field(default=(), repr=False)
     """A line for each option of Salt's that is accepted and means nothing."""
+
+    @property
+    def executor(self) -> ExecutorOptions:
+        """Where compiles are done."""
+        return ExecutorOptions(
+            address=self.compile_executor,
+            tls_ca=self.compile_executor_tls_ca,
+            tls_cert=self.compile_executor_tls_cert,
+            tls_key=self.compile_executor_tls_key,
+        )
 
     @property
     def socket(self) -> Path:
@@ -376,6 +395,13 @@ def check_git(settings: ControllerSettings) -> None:
         raise BadControllerSettings(sorted(faults, key=_position(options)))
 
 
+def check_executor(settings: ControllerSettings) -> None:
+    """Look for what compiles on a cluster need on this machine. Raises BadControllerSettings."""
+    if missing := settings.executor.missing():
+        file = str(settings.config_dir / "controller")
+        raise BadControllerSettings([Fault(file, f"{name}: {text}", hint) for name, text, hint in missing])
+
+
 def check_engines(settings: ControllerSettings) -> None:
     """See that the modules of the engines are there. Raises BadControllerSettings."""
     folders = [each for each in (settings.ports.extension_modules, *settings.ports.module_dirs) if each]
@@ -433,7 +459,8 @@ def _located(values: dict[str, Any]) -> dict[str, Any]:
         if root != Path("/") and not path.is_relative_to(root):
             path = root / path.relative_to("/")
         values[name] = path
-    for name in ("autosign_file", "autoreject_file", "autosign_grains_dir"):
+    of_executor = ("compile_executor_tls_ca", "compile_executor_tls_cert", "compile_executor_tls_key")
+    for name in ("autosign_file", "autoreject_file", "autosign_grains_dir", *of_executor):
         path = values.get(name)
         if path is not None and root != Path("/") and not path.is_relative_to(root):
             values[name] = root / path.relative_to("/")
@@ -457,6 +484,8 @@ def _contradictions(settings: ControllerSettings) -> list[Fault]:
             f"({settings.alive_interval:g}), or every minion would look unreachable between two signs"
         )
         faults.append(Fault(place("minion_timeout", "alive_interval"), text))
+    for name, text, hint in settings.executor.faults():
+        faults.append(Fault(place(name, "compile_executor"), text, hint))
     return faults
 
 

@@ -16,6 +16,7 @@ from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
+from controller.observe.executor_metrics import ExecutorMetrics
 from controller.schema.minions import HealthName, SyncName
 
 CONTENT_TYPE = CONTENT_TYPE_LATEST
@@ -64,9 +65,8 @@ class Metrics:
         self._reconciles = self._counter("reconciles", "Reconciliations of a minion")
         self._compile = self._histogram("compile_seconds", "Time to compile one minion", _COMPILE)
         self._compile_errors = self._counter("compile_errors", "Compiles of a minion that failed")
-        self._spared = self._counter(
-            "compiles_spared", "Minions that were not compiled after a push, as it changes nothing that they use"
-        )
+        self.executor = ExecutorMetrics(self.registry)
+        self._spared = self._counter("compiles_spared", "Minions that a push does not concern, so none was compiled")
         self._asked = self._counter("fact_answers", "Fact queries of templates to minions", "result")
         self._checks = self._counter("compile_checks", "Memoised compiles compared with fresh ones", "result")
         self._audits = self._counter("compile_audits", "Compiles of minions that a push left out, compared", "result")

@@ -12,7 +12,7 @@ from functools import partial
 from itertools import groupby
 
 from controller.compilation.compile_messages import CompiledMinion
-from controller.compilation.compile_pool import CompileBudget
+from controller.compilation.workers.budget import CompileBudget
 from controller.preview.contents.sides import rendered_sides
 from controller.preview.pairs import Pair, SideCompiles
 from controller.preview.sides.batches import TOGETHER

@@ -12,9 +12,9 @@ from functools import partial
 from typing import TypeAlias
 
 from controller.compilation.compile_messages import CompiledMinion, CompileRequest
-from controller.compilation.compile_pool import CompileBudget
 from controller.compilation.compile_requests import CompileRequests
 from controller.compilation.dependency_index import DependencyIndex
+from controller.compilation.workers.budget import CompileBudget
 from controller.config.limits import PreviewLimits
 from controller.policy.policy import Policy
 from controller.preview.contents.rendered_texts import RenderedTexts

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 import msgspec
 from msgspec import structs
 
-from controller.compilation.compile_pool import CompileBudget
 from controller.compilation.compile_requests import CompileRequests
+from controller.compilation.workers.budget import CompileBudget
 from controller.config.limits import PreviewLimits
 from controller.jobs.jobs import Jobs
 from controller.jobs.targets import Targets

@@ -4,7 +4,7 @@ import subprocess
 import sys
 
 LEFT_OUT = {"alembic", "highstate.compile", "highstate.render.pipeline", "hvac", "jinja2", "mako", "rich"}
-LEFT_OUT |= {"sqlalchemy.dialects.postgresql"}
+LEFT_OUT |= {"sqlalchemy.dialects.postgresql", "dask", "distributed", "tornado"}
 
 
 def test_what_only_compile_workers_and_terminals_need_is_not_loaded():

@@ -20,6 +20,7 @@ from tools.bench.figures import Figure
 def main() -> int:
     """Run what was asked for; the exit code."""
     known = [
+        "dask",
         "events",
         "fleet",
         "gitfs",

@@ -82,6 +82,14 @@ class WorkerChannel:
             raise LimitExceeded(limit)
         return self._exactly(size, until)
 
+    def has_more(self, until: float) -> bool:
+        """Whether something can be read before this time; the end of the stream counts."""
+        try:
+            self._wait(select.POLLIN, until)
+        except WorkerLate:
+            return False
+        return True
+
     @property
     def tail(self) -> str:
         """The last that was written to stdout and stderr."""

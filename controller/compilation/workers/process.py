@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import pickle
 import time
+from collections.abc import Callable
 
 import msgspec
 
@@ -15,16 +16,17 @@ from controller.compilation.compile_messages import CompiledMinion, CompileReque
 from controller.compilation.compile_rpc import PortCall
 from controller.compilation.compile_rpc_server import RpcServer
 from controller.compilation.sandbox import SandboxPolicy
-from controller.compilation.workers.answer_limits import within_limits
+from controller.compilation.workers.answer_check import AnswerCheck
 from controller.compilation.workers.channel import LimitExceeded, WorkerChannel
-from controller.compilation.workers.document_check import MOST_LEVELS, DocumentCheck
 from controller.compilation.workers.template_codes import TemplateCode, TemplateCodes
 from controller.compilation.workers.worker_process import FOR_SOURCES, WorkerFailed, WorkerProcess
 from controller.config.limits import CompileWorkerLimits
-from highstate.data_limits import is_shallow
-from wire.patch import digest_of_packed
 
 _DECODER = msgspec.msgpack.Decoder(CompiledMinion | PortCall | TemplateCode)
+
+
+def _unheard() -> None:
+    """For who does not count."""
 
 
 class CompileProcess(WorkerProcess):
@@ -37,6 +39,7 @@ class CompileProcess(WorkerProcess):
         codes: of templates, which the process gets.
         gives_codes: whether those that it makes are kept for others.
         niceness: added to what every compile worker has.
+        compiled: hears of each minion that was compiled.
     """
 
     def __init__(
@@ -48,10 +51,12 @@ class CompileProcess(WorkerProcess):
         codes: TemplateCodes,
         gives_codes: bool,
         niceness: int = 0,
+        compiled: Callable[[], None] = _unheard,
     ) -> None:
         module = "controller.compilation.compile_worker"
         super().__init__(module, timeout, sandbox_policy, limits, niceness=niceness)
-        self._documents = DocumentCheck()
+        self._check = AnswerCheck(timeout, limits)
+        self._compiled = compiled
         self._codes, self._gives_codes = codes, gives_codes
 
     def send(self, request: CompileRequest) -> None:
@@ -77,12 +82,14 @@ class CompileProcess(WorkerProcess):
                 found = _DECODER.decode(channel.receive(limits.frame_bytes, "frame_bytes", until))
                 if isinstance(found, CompiledMinion):
                     document = channel.receive(limits.document_bytes, "document_bytes", until)
-                    return within_limits(self._checked(found, document, minion_id, request), limits)
+                    answer = self._check.checked(found, document, minion_id, request)
+                    self._compiled()
+                    return answer
                 if isinstance(found, TemplateCode):
                     self._told(found, channel, until)
                     continue
-                answer = rpc_server.answer(found, FOR_SOURCES * (until - time.monotonic()))
-                channel.send(pickle.dumps(answer), until)
+                said = rpc_server.answer(found, FOR_SOURCES * (until - time.monotonic()))
+                channel.send(pickle.dumps(said), until)
         raise LimitExceeded("questions")
 
     def _told(self, said: TemplateCode, channel: WorkerChannel, until: float) -> None:
@@ -90,27 +97,3 @@ class CompileProcess(WorkerProcess):
             channel.send(self._codes.get(said.key), until)
         elif self._gives_codes:
             self._codes.put(said)
-
-    def _checked(
-        self, found: CompiledMinion, document: bytes, minion_id: str, request: CompileRequest
-    ) -> CompiledMinion:
-        """The answer with its document; ValueError when they do not belong together, or to what was asked."""
-        if found.minion_id != minion_id:
-            raise ValueError(f"an answer about {found.minion_id!r}, and {minion_id} was asked for")
-        if document:
-            if found.digest != digest_of_packed(document):
-                raise ValueError("a document that has another digest than its answer says")
-            if request.states is not None and request.states.shows:
-                _check_shown(document)
-            else:
-                self._documents.check(document)
-        elif found.ok and minion_id not in request.rendering and found.digest != request.held.get(minion_id):
-            raise ValueError("an answer without a document")
-        seconds = found.seconds if 0.0 <= found.seconds <= self.timeout else self.timeout
-        return msgspec.structs.replace(found, document=document, seconds=seconds)
-
-
-def _check_shown(packed: bytes) -> None:
-    """msgspec.MsgspecError or ValueError for what is no plain value, or is nested too deeply."""
-    if not is_shallow(msgspec.msgpack.decode(packed), MOST_LEVELS):
-        raise ValueError(f"a value that is nested more than {MOST_LEVELS} levels deep")

@@ -8,6 +8,7 @@ memory and ends with it. The controller never looks into it.
 from __future__ import annotations
 
 import threading
+from collections.abc import Collection
 
 import msgspec
 from cachetools import LRUCache
@@ -36,6 +37,16 @@ class TemplateCodes:
     def __init__(self, most_bytes: int) -> None:
         self._codes: LRUCache[bytes, bytes] = LRUCache(most_bytes, getsizeof=len)
         self._lock = threading.Lock()
+
+    @property
+    def most_bytes(self) -> int:
+        """That are kept."""
+        return int(self._codes.maxsize)
+
+    def lacking(self, known: Collection[bytes]) -> list[TemplateCode]:
+        """All codes but those of these keys."""
+        with self._lock:
+            return [TemplateCode(key=key, code=code) for key, code in self._codes.items() if key not in known]
 
     def get(self, key: bytes) -> bytes:
         """The code; empty where it is not known."""

@@ -39,6 +39,10 @@ class WorkerFailed(Exception):
     """The worker has sent no answer; the text says why. It has to be stopped."""
 
 
+class ProcessLost(Exception):
+    """The process is gone by no fault of what it compiled: its machine is. What is left may be sent again."""
+
+
 class WorkerClosed(Exception):
     """The controller stops."""
 
@@ -74,6 +78,8 @@ class WorkerProcess:
         self._process: subprocess.Popen[bytes] | None = None
         self._channel: WorkerChannel | None = None
         self._closed = False
+        self.lacking = ""
+        """Why the process that was started last is not sandboxed."""
         self._folders: tuple[tuple[int, int], ...] = ()
         """The folders that the sandbox grants, as the process found them: the kernel knows them by these numbers."""
 
@@ -178,9 +184,10 @@ class WorkerProcess:
         self._folders = folders
         channel = self._start()
         with self.failures(channel):
-            lacking = channel.receive(self.limits.frame_bytes, "frame_bytes", time.monotonic() + _START).decode()
-        if lacking:
-            log.warning("compile worker is not sandboxed", reason=lacking)
+            said = channel.receive(self.limits.frame_bytes, "frame_bytes", time.monotonic() + _START)
+        self.lacking = said.decode(errors="replace")
+        if self.lacking:
+            log.warning("compile worker is not sandboxed", reason=self.lacking)
         return channel
 
     def _start(self) -> WorkerChannel:

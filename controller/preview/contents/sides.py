@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from controller.compilation.compile_messages import CompiledMinion, CompileRequest, RenderQuestion
-from controller.compilation.compile_pool import CompileBudget
+from controller.compilation.workers.budget import CompileBudget
 from controller.preview.contents.rendered_texts import RenderedTexts
 from controller.preview.live.live_facts import PreviewCompiles
 

@@ -12,8 +12,9 @@ from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from controller.compilation.compile_messages import CompiledMinion, CompileRequest
-from controller.compilation.compile_pool import CompileBudget, CompilePort
+from controller.compilation.compile_pool import CompilePort
 from controller.compilation.fact_queries import FactQueries
+from controller.compilation.workers.budget import CompileBudget
 from extmods.fact_answers import LOOKERS, MOST_QUESTIONS
 from wire.messages import FactAnswer, FactQuery
 

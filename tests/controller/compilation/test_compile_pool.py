@@ -12,7 +12,8 @@ import msgspec
 import pytest
 
 from controller.compilation.compile_messages import CompileRequest
-from controller.compilation.compile_pool import CompileBudget, CompilePool
+from controller.compilation.compile_pool import CompilePool
+from controller.compilation.workers.budget import CompileBudget
 from controller.config.limits import CompileWorkerLimits
 from highstate.dummy_pillar import DummyPillar
 from highstate.files import MemoryFiles

@@ -1,0 +1,317 @@
+"""The connection to a Dask scheduler: which workers there are, and what is asked of one of them.
+
+Used by `dask_process` from the threads that compile; it has a thread and a loop of its own, in which everything of Dask
+happens. A scheduler that is away is tried again, for ever; meanwhile there are no workers. It decides nothing about
+minions. Dask is imported here alone, when the thread starts: a controller without it has nothing of it in memory.
+
+Steps are sent by `Client.run`, not as tasks: a task that is bound to a worker which has died waits for it in silence,
+and one that is not loses the memory that its lane has there (docs/adr/0030).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import threading
+import time
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import msgspec
+import structlog
+
+from controller.compilation.cluster.program_version import program_version
+from controller.compilation.cluster.steps import LaneOutcome, LaneStep, ProbeWorker, StopLanes, outcome_of
+from controller.config.compile_executor import ExecutorOptions
+
+log = structlog.get_logger("saltern.compile_executor")
+
+LOOK_SECONDS = 0.5
+"""Between two looks which workers there are."""
+RETRY_SECONDS = 2.0
+"""Until a scheduler that is away is tried again."""
+_CONNECT_SECONDS = 5.0
+_LOOK_TIMEOUT = 10.0
+_PROBE_SECONDS = 60.0
+_PROBE_AGAIN = 30.0
+"""Until a worker is asked again that has not answered."""
+_SUSPENDED_SECONDS = 60.0
+"""For which a worker that does not answer is left alone."""
+_DOUBTED_SECONDS = 3.0
+"""The same of one to which no step could be sent: the scheduler says within that time whether it is gone."""
+_STOP_SECONDS = 2.0
+_DASK = {"logging": {"distributed": "critical", "distributed.client": "critical"}}
+"""Dask's log is not that of the controller: what counts of it is said here."""
+_INSTALL = "install the controller's version there: pip install 'saltern[controller,dask]'"
+_ENCRYPT = "use tls://, or start it with --host 127.0.0.1 (docs/compile-workers.md)"
+_MOST_KNOWN = 500_000
+"""Content addresses that are remembered as given to one worker."""
+
+
+class ClusterLost(Exception):
+    """The worker, or the whole cluster, is not there any more."""
+
+
+class WorkerCounts(Protocol):
+    """Hears how many workers there are."""
+
+    def __call__(self, *, ready: int, refused: int) -> None:
+        """So many can be used; so many run another version, or do not answer."""
+
+
+@dataclass(slots=True)
+class WorkerMemory:
+    """What a worker was given."""
+
+    store: str = ""
+    contents: set[str] = field(default_factory=set)
+    codes: set[bytes] = field(default_factory=set)
+
+    def given(self, store: str, contents: Mapping[str, bytes], codes: set[bytes]) -> None:
+        """It has these now; with another `store` it has nothing else."""
+        if store != self.store or len(self.contents) > _MOST_KNOWN:
+            self.store, self.contents, self.codes = store, set(), set()
+        self.contents |= contents.keys()
+        self.codes |= codes
+
+
+@dataclass(slots=True)
+class _ClusterWorker:
+    """A worker that can be used."""
+
+    threads: int
+    memory: WorkerMemory = field(default_factory=WorkerMemory)
+    suspended_until: float = 0.0
+
+
+class DaskCluster:
+    """One scheduler and its workers. `start` it, and `close` it.
+
+    Args:
+        options: where it is, and the certificates.
+        controller: name of this controller's lanes on the workers.
+        on_workers: called when the number of workers changes, in the thread of the cluster.
+    """
+
+    def __init__(self, options: ExecutorOptions, controller: str, on_workers: WorkerCounts) -> None:
+        self.controller = controller
+        self._options = options
+        self._on_workers = on_workers
+        self._lock = threading.Lock()
+        self._ready: dict[str, _ClusterWorker] = {}
+        self._bound: dict[int, str] = {}
+        """Lane -> worker."""
+        self._refused: dict[str, float] = {}
+        """Worker -> when it may be asked again."""
+        self._probing: set[str] = set()
+        self._client: Any = None
+        self._step: Callable[..., Any] | None = None
+        self._loop = asyncio.new_event_loop()
+        self._closing = asyncio.Event()
+        self._said = ""
+        self._thread = threading.Thread(target=self._run, name="dask-cluster", daemon=True)
+
+    def start(self) -> None:
+        """Connect, in a thread."""
+        self._thread.start()
+
+    def close(self) -> None:
+        """End the lanes on all workers, and the connection."""
+        if self._thread.is_alive():
+            self._loop.call_soon_threadsafe(self._closing.set)
+            self._thread.join(_STOP_SECONDS + _CONNECT_SECONDS)
+
+    def lanes(self) -> int:
+        """How many processes can compile at the same time: threads of workers that are ready. From any thread."""
+        now = time.monotonic()
+        with self._lock:
+            return sum(worker.threads for worker in self._ready.values() if worker.suspended_until <= now)
+
+    def place(self, lane: int) -> str | None:
+        """The worker of a lane: the same as before, if it is there and has not more lanes than others; None: there is
+        none. From any thread."""
+        now = time.monotonic()
+        with self._lock:
+            ready = {address: each for address, each in self._ready.items() if each.suspended_until <= now}
+            total = sum(each.threads for each in ready.values())
+            load = dict.fromkeys(ready, 0)
+            for other, address in list(self._bound.items()):
+                if address not in ready or other >= total:
+                    del self._bound[other]
+                elif other != lane:
+                    load[address] += 1
+            if not ready:
+                return None
+            free = {address: load[address] - each.threads for address, each in ready.items()}
+            best = min(free, key=lambda address: free[address])
+            current = self._bound.get(lane)
+            chosen = current if current is not None and (free[current] < 0 or free[best] >= 0) else best
+            self._bound[lane] = chosen
+            return chosen
+
+    def is_ready(self, address: str) -> bool:
+        """Whether a worker is there. From any thread."""
+        return address in self._ready
+
+    def memory(self, address: str) -> WorkerMemory:
+        """What a worker was given. From any thread."""
+        with self._lock:
+            worker = self._ready.get(address)
+            return WorkerMemory() if worker is None else worker.memory
+
+    def suspend(self, address: str) -> None:
+        """Leave a worker alone for a while: it does not answer. From any thread."""
+        self._leave_alone(address, _SUSPENDED_SECONDS)
+        log.warning("compile worker does not answer", worker=address, seconds=_SUSPENDED_SECONDS)
+
+    def doubt(self, address: str) -> None:
+        """A step could not be handed over: leave the worker alone until it is known whether it is there. From any
+        thread."""
+        self._leave_alone(address, _DOUBTED_SECONDS)
+
+    def _leave_alone(self, address: str, seconds: float) -> None:
+        with self._lock:
+            if (worker := self._ready.get(address)) is not None:
+                worker.suspended_until = max(worker.suspended_until, time.monotonic() + seconds)
+
+    def step(self, address: str, step: LaneStep) -> Future[LaneOutcome]:
+        """Have a worker carry out a step. From any thread; the future raises ClusterLost."""
+        packed = msgspec.msgpack.encode(step)
+        return asyncio.run_coroutine_threadsafe(self._asked(address, packed), self._loop)
+
+    async def _asked(self, address: str, packed: bytes) -> LaneOutcome:
+        client = self._client
+        if client is None or self._step is None:
+            raise ClusterLost("there is no connection to the scheduler")
+        try:
+            found = await client.run(self._step, program_version(), packed, workers=[address])
+            return outcome_of(found[address])
+        except Exception as error:  # of Dask, of the network, of an import there: whatever it is, there is no answer
+            raise ClusterLost(f"{type(error).__name__}: {error}") from error
+
+    # --- in the thread ---
+
+    def _run(self) -> None:
+        asyncio.set_event_loop(self._loop)
+        try:
+            self._loop.run_until_complete(self._follow())
+        finally:
+            self._loop.close()
+
+    async def _follow(self) -> None:
+        """Be connected, whenever that is possible, until it is closed."""
+        while not self._closing.is_set():
+            try:
+                client = await self._connected()
+            except Exception as error:  # whatever Dask raises: it is tried again
+                self._say(f"{type(error).__name__}: {error}".partition("\n")[0])
+            else:
+                await self._connection(client)
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._closing.wait(), RETRY_SECONDS)
+
+    async def _connected(self) -> Any:
+        dask: Any = importlib.import_module("dask")
+        dask.config.set(_DASK)
+        distributed: Any = importlib.import_module("distributed")
+        self._step = importlib.import_module("saltern.dask_step").run_step
+        options, security = self._options, None
+        if options.is_encrypted:
+            security = distributed.Security(
+                tls_ca_file=str(options.tls_ca),
+                tls_client_cert=str(options.tls_cert),
+                tls_client_key=str(options.tls_key),
+                require_encryption=True,
+            )
+        return await distributed.Client(
+            options.scheduler, security=security, timeout=_CONNECT_SECONDS, asynchronous=True, set_as_default=False
+        )
+
+    async def _connection(self, client: Any) -> None:
+        """Look which workers there are, as long as the scheduler answers."""
+        self._client = client
+        log.info("connected to the Dask scheduler", scheduler=self._options.address)
+        self._said = ""
+        try:
+            while not self._closing.is_set():
+                identity = await asyncio.wait_for(client.scheduler.identity(n_workers=-1), _LOOK_TIMEOUT)
+                self._see(client, {address: int(each["nthreads"]) for address, each in identity["workers"].items()})
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(self._closing.wait(), LOOK_SECONDS)
+            await self._stop_lanes()
+        except Exception as error:  # whatever Dask raises: the scheduler is gone
+            self._say(f"{type(error).__name__}: {error}".partition("\n")[0])
+        finally:
+            self._client = None
+            self._see(client, {})
+            with suppress(Exception):
+                await asyncio.wait_for(client.close(), _STOP_SECONDS)
+
+    async def _stop_lanes(self) -> None:
+        """Nobody will ask for these processes again."""
+        packed = msgspec.msgpack.encode(StopLanes(controller=self.controller))
+        asked = [self._asked(address, packed) for address in self._ready]
+        with suppress(Exception):
+            await asyncio.wait_for(asyncio.gather(*asked, return_exceptions=True), _STOP_SECONDS)
+
+    def _see(self, client: Any, workers: Mapping[str, int]) -> None:
+        """These workers are there now, each with so many threads; new ones are asked who they are."""
+        now = time.monotonic()
+        with self._lock:
+            before = set(self._ready)
+            for address in before - workers.keys():
+                del self._ready[address]
+        self._refused = {address: until for address, until in self._refused.items() if address in workers}
+        for address in workers.keys() - before - self._probing:
+            if self._refused.get(address, 0.0) > now:
+                continue
+            if self._options.may_use(address):
+                self._probing.add(address)
+                self._loop.create_task(self._probe(address, workers[address]))
+            else:
+                self._refuse(address, float("inf"), "it is another machine, and is not encrypted", _ENCRYPT)
+        for address in (before - workers.keys()) if not self._closing.is_set() else ():
+            log.warning("compile worker is gone", worker=address)
+        if before - workers.keys():
+            self._count()
+
+    async def _probe(self, address: str, threads: int) -> None:
+        """Ask a new worker who it is."""
+        packed = msgspec.msgpack.encode(ProbeWorker())
+        try:
+            found = await asyncio.wait_for(self._asked(address, packed), _PROBE_SECONDS)
+            reason = "" if found.kind == "done" else f"it runs {found.text}, and this is {program_version()}"
+        except (ClusterLost, TimeoutError) as error:
+            found, reason = None, str(error) or "it does not answer"
+        self._probing.discard(address)
+        if self._client is None:
+            return
+        if not reason:
+            with self._lock:
+                self._ready[address] = _ClusterWorker(max(1, threads))
+            log.info("compile worker is ready", worker=address, processes=max(1, threads))
+        else:
+            again = float("inf") if found is not None else time.monotonic() + _PROBE_AGAIN
+            self._refuse(address, again, reason, _INSTALL)
+        self._count()
+
+    def _refuse(self, address: str, until: float, reason: str, hint: str) -> None:
+        self._refused[address] = until
+        log.error("compile worker is refused", worker=address, reason=reason, hint=hint)
+        self._count()
+
+    def _count(self) -> None:
+        self._on_workers(ready=len(self._ready), refused=len(self._refused))
+
+    def _say(self, why: str) -> None:
+        """Log once that the scheduler is not there."""
+        if why != self._said:
+            self._said = why
+            log.warning(
+                "the Dask scheduler cannot be reached: compiles go on in processes of this machine",
+                scheduler=self._options.address,
+                error=why,
+            )

@@ -1,0 +1,44 @@
+"""A controller whose compiles go to a Dask cluster: scheduler and workers are real processes of this machine."""
+
+from __future__ import annotations
+
+import urllib.request
+
+import pytest
+
+pytest.importorskip("distributed", reason="compiles on several machines need Dask: pip install 'saltern[dask]'")
+
+from dask_machines import DaskMachines
+
+
+def value(rig, name):
+    with urllib.request.urlopen(rig.http + "/metrics") as answer:
+        lines = [line.rpartition(" ") for line in answer.read().decode().splitlines()]
+    return float(next(number for series, _, number in lines if series == name))
+
+
+@pytest.mark.timeout(400)
+def test_pushes_are_compiled_on_the_cluster_and_survive_its_end(make_rig, tmp_path):
+    with DaskMachines(tmp_path / "dask") as machines:
+        machines.start_scheduler()
+        for name in ("w1", "w2"):
+            machines.start_worker(name)
+        rig = make_rig(compile_executor=machines.address)
+        rig.wait("both workers", lambda: value(rig, 'saltern_compile_workers{state="ready"}') == 2)
+        rig.wait_applied(rig.push("first"))
+        by_dask = 'saltern_compile_minions_total{executor="dask"}'
+        assert value(rig, by_dask) >= 3
+        assert "number 0" in (rig.root("web1") / "app.conf").read_text()
+        machines.kill("w1")
+        rig.wait_applied(rig.push("on one worker", {"pillar/numbers.sls": ("number: 0\n", "number: 1\n")}))
+        before = value(rig, by_dask)
+        assert before >= 6
+        machines.kill("scheduler")
+        machines.kill("w2")
+        rig.wait("their end", lambda: value(rig, 'saltern_compile_workers{state="ready"}') == 0)
+        rig.wait_applied(rig.push("on none", {"pillar/numbers.sls": ("number: 1\n", "number: 2\n")}))
+        assert "number 2" in (rig.root("web1") / "app.conf").read_text()
+        assert value(rig, by_dask) == before
+        assert value(rig, 'saltern_compile_minions_total{executor="local"}') >= 3
+        assert value(rig, "saltern_compile_fallbacks_total") >= 1
+        assert "connected to the Dask scheduler" in rig.log("controller")
