@@ -14,6 +14,7 @@ said when it was asked for the first time holds for it until it is given up.
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import logging
 import shutil
@@ -87,6 +88,7 @@ MEMORY = Path("/dev/shm") if Path("/dev/shm").is_dir() else None
 def empty_database() -> Path:
     """A file with the tables."""
     folder = Path(tempfile.mkdtemp(prefix="saltern-fleet-", dir=MEMORY))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
     Store(f"sqlite:///{folder}/store.sqlite").close()
     return folder / "store.sqlite"
 
