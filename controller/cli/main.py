@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import click
 
 from controller.cli.failure import FAILED, INTERRUPTED, OK, USAGE, Failure
-from options.near_names import did_you_mean
+from options.near_names import did_you_mean, near
 
 VERBS: dict[str, tuple[str, str]] = {
     "status": ("status", "Sync and health of all minions."),
@@ -146,7 +146,7 @@ def run(arguments: Sequence[str]) -> int:
         failure.show()
         return failure.code
     except click.UsageError as error:
-        error.show()
+        _related(error).show()
         return OK if isinstance(error, click.exceptions.NoArgsIsHelpError) else USAGE
     except click.ClickException as error:
         error.show()
@@ -161,6 +161,15 @@ def run(arguments: Sequence[str]) -> int:
         click.echo("interrupted", err=True)
         return INTERRUPTED
     return result if isinstance(result, int) else OK
+
+
+def _related(error: click.UsageError) -> click.UsageError:
+    """The error, which hints at options that are like the one that is not known, and at no others."""
+    if not isinstance(error, click.NoSuchOption) or not error.possibilities:
+        return error
+    known = {option.lstrip("-"): option for option in error.possibilities}
+    like = [known[name] for name in near(error.option_name.lstrip("-"), known, most=3)]
+    return click.NoSuchOption(error.option_name, possibilities=like or None, ctx=error.ctx)
 
 
 def _lacking_extra(arguments: Sequence[str], error: ModuleNotFoundError) -> Failure | None:

@@ -51,6 +51,17 @@ def test_every_verb_has_help(saltern):
         assert "Usage: saltern " + verb in done.out
 
 
+@pytest.mark.parametrize(
+    ("typed", "hint"),
+    [("--sumary", "Did you mean '--summary'?"), ("--bach-wait", "'--batch-wait'"), ("--foo", ""), ("--xyzzy", "")],
+)
+def test_a_mistyped_option_is_told_those_that_are_like_it_and_no_others(saltern, typed, hint):
+    done = saltern("run", typed, "*", "test.ping")
+    assert done.code == 64
+    assert hint in done.err
+    assert hint or "mean" not in done.err
+
+
 def test_a_mistyped_verb_is_understood(saltern):
     done = saltern("stauts")
     assert done.code == 64
