@@ -564,6 +564,7 @@ POLICY = frozenset(
         "ignore_differences",
         "prune",
         "prune_limit",
+        "confirm",
     )
 )
 """Keys of a tree's saltern.yaml."""

@@ -116,6 +116,14 @@ def blocks(heading: str) -> list[list[str]]:
     return [[line[2:] for line in block.splitlines() if line.startswith("$ ")] for block in found]
 
 
+@pytest.fixture(autouse=True)
+def umask() -> Iterator[None]:
+    """That of a new machine: a test before this one may have left another, and roots are made with it."""
+    before = os.umask(0o022)
+    yield
+    os.umask(before)
+
+
 @pytest.fixture(scope="module")
 def wheels(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The wheel, and what the lock names."""

@@ -127,6 +127,7 @@ def test_drift_is_healed_while_a_push_waits(make_rig):
     rig = make_rig(minions={"web1": {}})
     with_policies(rig, "apply: manual")
     rig.push("healed", {"states/saltern.yaml": ("interval: 30m", "interval: 1, mode: remediate")})
+    rig.wait("the new schedule", lambda: rig.status()["web1"]["sync"] == "OutOfSync")
     assert rig.saltern("sync", "web1", check=False).returncode in (0, 2)
     rig.push("number 1", NUMBER)
     rig.wait("the push", lambda: rig.status()["web1"]["sync"] == "OutOfSync")

@@ -37,4 +37,4 @@ def test_a_relay_is_killed_under_load(relayed):
         asking.join()
     came_to = ledger.reconcile_all(jobs)
     assert set(came_to) <= {"ok", "unreachable"}
-    assert came_to["ok"] > len(jobs), "most were done"
+    assert came_to["ok"] > len(jobs) / 2, "many were done between the kills"
