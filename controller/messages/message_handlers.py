@@ -344,12 +344,16 @@ class MessageHandlers:
 
     def _need_whole(self, session: Session, message: ResyncRequired) -> None:
         session.held, session.sent_digest = digest_of(message.held), ""
-        open_run = next(iter(self.context.store.runs.open(session.minion)), None)
-        if open_run is not None:
-            session.sent.discard(open_run.run_id)
-            if open_run.generation != message.generation or self._generation(session.minion) != message.generation:
-                # It was cut off in a run of a document that it has lost; a later one stands in its place.
-                self.results.lost(open_run)
+        current = self._generation(session.minion)
+        for open_run in self.context.store.runs.open(session.minion):
+            if not open_run.generation:
+                continue  # a call
+            about = open_run.generation == message.generation
+            if about or not open_run.test:  # a test of another document goes on
+                session.sent.discard(open_run.run_id)
+                if not about or current != message.generation:
+                    # It was cut off in a run of a document that it has lost; a later one stands in its place.
+                    self.results.lost(open_run)
         self.reconcilers.runs.wake([session.minion])
 
     def _generation(self, minion: str) -> int:

@@ -192,7 +192,7 @@ class RunResults:
                 self._keep_report(run, result)
                 event = self._publish_result(run, result, changed, failed)
                 if run.kind in ("call", "preview"):
-                    self.reconciler.forget_run(run.run_id)
+                    self.reconciler.forget_run(run)
                 else:
                     self.reconciler.ended(run, result.outcome, cause=event)
         if first:
@@ -210,7 +210,7 @@ class RunResults:
         for session, run, result in ended:
             session.progress.pop(run.run_id, None)
             self._publish_result(run, result, 0, 0)
-            self.reconciler.forget_run(run.run_id)
+            self.reconciler.forget_run(run)
         self._tell_waiters([(run, result) for _, run, result in ended])
 
     def _tell_waiters(self, ended: Sequence[tuple[RunRecord, RunResult]]) -> None:

@@ -120,6 +120,8 @@ class ObservedState:
     lags: bool = False
     """Whether the minion applied for another controller what is not known here, and what may come with a fetch."""
     open_run: OpenRun | None = None
+    open_tests: tuple[OpenRun, ...] = ()
+    """Runs without acts, oldest first; the minion does not take them up again by itself."""
     last_run: LastRun | None = None
     drift: Drift | None = None
     unchecked: str = ""
@@ -394,6 +396,21 @@ def _next(state: ObservedState, policy: MinionPolicy, now: float, run_timeout: f
         return [TakeApplied()]
     if not state.follows or (state.open_run is None and state.applied_for_others == APPLIES_NOW):
         return []  # the minion says when it follows, and when that run is over
+    following = _following(state, policy, now, run_timeout)
+    if not state.open_tests:
+        return following
+    asked_again: list[Instruction] = []
+    for test in state.open_tests:
+        if now >= test.asked_at + run_timeout:
+            asked_again.append(TimeOutRun(test.run_id))
+        elif not test.sent:
+            asked_again.append(Resend(test.run_id))
+    # The oldest is the first to be given up, and then the minion is looked at again.
+    return asked_again + _and_look_at(following, max(now, state.open_tests[0].asked_at + run_timeout))
+
+
+def _following(state: ObservedState, policy: MinionPolicy, now: float, run_timeout: float) -> list[Instruction]:
+    """For a minion that is connected and does what this controller says."""
     if state.open_run is not None:
         return _with_open_run(state, state.open_run, now, run_timeout)
     if state.lags:
@@ -485,7 +502,7 @@ def _next_run(state: ObservedState, policy: MinionPolicy, now: float) -> list[In
         return [ApplyMissed(state.drift.run_id)]
     if state.drift is not None and policy.drift.mode == "remediate":
         return _remediate(state.drift, now)
-    if not state.unchecked:
+    if not state.unchecked or any(test.whole and test.digest == state.desired for test in state.open_tests):
         return []
     return [SkipCheck(state.unchecked) if policy.verify == "none" else CheckPush(state.unchecked)]
 

@@ -57,6 +57,7 @@ def observe(
     gated: bool = False,
     superseded: bool = False,
     acting: tuple[str, ...] = (),
+    open_tests: tuple[OpenRun, ...] = (),
 ) -> ObservedState:
     """The facts about one minion.
 
@@ -70,6 +71,7 @@ def observe(
         gated: whether a rollout keeps it from what it shall have.
         superseded: whether the revision that it was taken back from is no longer live.
         acting: see `ObservedState.acting`.
+        open_tests: see `ObservedState.open_tests`.
     """
     desired = row.desired
     return ObservedState(
@@ -93,6 +95,7 @@ def observe(
         unchanged=row.applied is not None and row.applied.outcome == "ok",
         confirmation=_confirmation(row.confirmation),
         open_run=_open_run(row.open_run, session),
+        open_tests=open_tests,
         last_run=_last_run(row.last_run, streaks.failures),
         drift=_drift(row, streaks),
         unchecked=_unchecked(row, streaks.checked),

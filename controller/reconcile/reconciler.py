@@ -54,12 +54,12 @@ from controller.reconcile.holds import hold_text, is_superseded, release
 from controller.reconcile.jids import Jids
 from controller.reconcile.live import LiveRevision
 from controller.reconcile.observation import GOOD, NO_STREAK, Streak, Streaks, is_by_minion, observe
+from controller.reconcile.open_runs import OpenTests, RunAges
 from controller.reconcile.plan import PushPlan, plan, with_needs
 from controller.reconcile.plan_text import headline
 from controller.reconcile.queue import WorkQueue
 from controller.reconcile.remote_lag import RemoteLag
 from controller.reconcile.revision_sources import moved_text
-from controller.reconcile.run_ages import RunAges
 from controller.reconcile.touched import TouchedStates
 from controller.sessions.sessions import Session, Sessions
 from controller.store import AppliedRecord, DesiredRecord, RunRecord, StatusRow, Store, StoreError
@@ -124,6 +124,7 @@ class Reconciler:
     _failures: dict[str, Streak] = field(default_factory=dict)
     _remediations: dict[str, Streak] = field(default_factory=dict)
     _checks: PushChecks = field(init=False)
+    _tests: OpenTests = field(init=False)
     _touched: TouchedStates = field(init=False)
     _requests: dict[str, Request] = field(default_factory=dict)
     """Requests of people, by minion; only while they are decided."""
@@ -135,6 +136,7 @@ class Reconciler:
         self._ages, self._steps = RunAges(self.clock), ClockSteps(self.clock)
         self.confirmations = ConfirmationKeeper(store=self.store, bus=self.bus, clock=self.clock)
         self._checks = PushChecks(store=self.store, bus=self.bus, metrics=self.metrics)
+        self._tests = OpenTests(self.store, self.clock)
         self._touched = TouchedStates(store=self.store, documents=self.documents, bus=self.bus)
 
     # --- the queue ---
@@ -250,6 +252,7 @@ class Reconciler:
             gated=gated,
             superseded=self._superseded(row),
             acting=self._acting(row),
+            open_tests=self._tests.of(minion, self.sessions.session(minion)),
         )
         # After a restart the policy of a minion may not be known yet: that forgets no confirmation.
         return state if self.live.knows(self._attempted(row)) else replace(state, confirmation=None)
@@ -378,6 +381,7 @@ class Reconciler:
         summary = f"no result within {self.run_timeout:g} s"
         if run is None:
             return
+        self._tests.ended(run)
         keys = self.redactor.keys(run.minion, run.keys)
         if self.store.runs.finish(run_id, "lost", finished=now, summary=summary, keys=keys):
             lost = self.bus.publish(f"saltern/run/{run_id}/lost", {"minion": run.minion}, cause=self.run_event(run))
@@ -498,7 +502,10 @@ class Reconciler:
         if run.kind in ("apply", "remediate"):
             session.applied = ""
         self.store.runs.create(run)
-        self._ages.asked_at(run.minion, run.run_id, run.created)
+        if run.test:
+            self._tests.begun(run)
+        else:
+            self._ages.asked_at(run.minion, run.run_id, run.created)
         data: dict[str, object] = {
             "minion": run.minion,
             "run": run.run_id,
@@ -517,8 +524,10 @@ class Reconciler:
 
     def _resend(self, run_id: str, session: Session) -> None:
         run = self.store.runs.get(run_id)
-        if run is not None:
+        if run is not None and run.finished is None:
             self._send_run(run, session)
+        elif run is not None:
+            self._tests.ended(run)
 
     def _send_run(self, run: RunRecord, session: Session) -> None:
         self._send(
@@ -555,9 +564,10 @@ class Reconciler:
         event = self.bus.publish(f"saltern/minion/{run.minion}/remediated", data, cause=cause, revision=run.revision)
         self._run_events[run.run_id] = event.id
 
-    def forget_run(self, run_id: str) -> None:
-        """A run that somebody else began has ended."""
-        self._run_events.pop(run_id, None)
+    def forget_run(self, run: RunRecord) -> None:
+        """A run that says nothing of what is applied has ended."""
+        self._run_events.pop(run.run_id, None)
+        self._tests.ended(run)
 
     def run_event(self, run: RunRecord) -> int:
         """Id of the event of a run's start; 0 for a run that the minion began by itself."""
@@ -574,6 +584,7 @@ class Reconciler:
         """
         minion, now = run.minion, self.clock()
         self._run_events.pop(run.run_id, None)
+        self._tests.ended(run)
         session = self.sessions.session(minion)
         if session is not None and run.kind != "drift" and run.run_id in session.sent:
             session.applied = ""  # from before this run

@@ -40,7 +40,8 @@ def written_to(rig, url, states=None):
     """The controller is started again, with a way to write to its remotes."""
     of_states = [{"name": "states"}, {"root": "states"}, {"base": "main"}, *(states or [{"push_url": url}])]
     of_pillar = [{"root": "pillar"}, {"env": "base"}, {"push_url": str(rig.remote)}]
-    rig.configure(gitfs_remotes=[{url: of_states}], ext_pillar=[{"git": [{f"main {rig.remote}": of_pillar}]}])
+    remotes = {"gitfs_remotes": [{url: of_states}], "ext_pillar": [{"git": [{f"main {rig.remote}": of_pillar}]}]}
+    rig.configure(gitfs_update_interval=1, **remotes)  # a server tells of no push
     rig.stop("controller")
     rig.start_controller()
     rig.wait("the minions", lambda: all(one["connected"] for one in rig.status().values()))

@@ -445,7 +445,7 @@ def test_states_are_run_once_when_the_controller_is_killed(make_rig, moment):
     rig.kill("controller", children=True)
     rig.start_controller()
     rig.wait("the end", lambda: run_of(rig, jid)["state"] == "finished")
-    assert run_of(rig, jid)["outcome"] == "ok"
+    assert run_of(rig, jid)["outcome"] == "ok", rig.saltern("show", jid).stdout
     ran = [run for run in calls(rig, "state.sls") if run["outcome"] != "error"]
     assert sorted(run["minion"] for run in ran) == ["db1", "web1", "web2"]
     assert {run["outcome"] for run in ran} == {"changed"}

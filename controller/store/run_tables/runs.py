@@ -41,6 +41,8 @@ _OPEN_OF = (
 _FIELDS = tuple(field.name for field in fields(RunRecord))
 
 _PINNED = {"apply": "last_run", "remediate": "last_run", "drift": "last_drift"}
+_SAYS_NOTHING = ("error", "lost")
+"""Outcomes of a drift check that has not looked at the machine: what the one before found still holds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,7 +223,8 @@ def _finish(connection: Connection, run_id: str, result: Any, values: Mapping[st
     if result is not None:
         connection.execute(_KEEP_RESULT, {"run": row.seq, "blob": packed_result(result)})
     pinned = _PINNED.get(row.kind)
-    if pinned is not None and (pinned == "last_drift" or not row.test):
+    counts = values["outcome"] not in _SAYS_NOTHING if pinned == "last_drift" else not row.test
+    if pinned is not None and counts:
         connection.execute(update(minions).where(minions.c.id == row.minion).values({pinned: row.seq}))
     return True
 

@@ -126,7 +126,7 @@ class Runs:
     def run_event(self, run):
         return 7
 
-    def forget_run(self, run_id):
+    def forget_run(self, run):
         pass
 
     def open_run_event(self, run_id):

@@ -52,6 +52,7 @@ PUSHED = replace(SYNCED, held="a", applied="a")
 SHUT = Policy(drift=DriftPolicy(mode="remediate"), windows=(Window(schedule="0 4 * * *", duration=3600.0),))
 OPENS = 4 * 3600.0
 RUN = OpenRun(run_id="r1", digest="b", sent=True, asked_at=NOW - 10)
+TEST = OpenRun(run_id="t1", digest="b", sent=True, asked_at=NOW - 10, whole=True)
 BAD = LastRun(digest="b", good=False, finished_at=NOW - 10, failures=1)
 DRIFT = Drift(run_id="d1", found_at=NOW, chunks=2, remediations=0, remediated_at=0.0)
 MISSED = replace(SYNCED, drift=replace(DRIFT, missed=True))
@@ -107,6 +108,21 @@ TAKEN_BACK = replace(SYNCED, hold_until=math.inf)
         pytest.param(replace(HELD, hold_until=NOW, connected=False), AUTO, [ReleaseHold()], id="also while it is away"),
         pytest.param(PUSHED, AUTO, [SendDesired(), Apply(whole=False)], id="a push: send and apply what changed"),
         pytest.param(PART, AUTO, [CheckPush("r1")], id="a part was run: the whole is looked at once"),
+        pytest.param(
+            replace(PART, open_tests=(TEST,)), AUTO, [RequeueAfter(TEST.asked_at + 3600)], id="it is being looked at"
+        ),
+        pytest.param(
+            replace(PUSHED, open_tests=(replace(TEST, sent=False),)),
+            AUTO,
+            [Resend("t1"), SendDesired(), Apply(whole=False), RequeueAfter(TEST.asked_at + 3600)],
+            id="a test that may be lost with its connection is asked for again",
+        ),
+        pytest.param(
+            replace(SYNCED, open_tests=(replace(TEST, asked_at=NOW - 3600), TEST)),
+            AUTO,
+            [TimeOutRun("t1"), RequeueAfter(NOW)],
+            id="a test without an end is given up",
+        ),
         pytest.param(PART, Policy(verify="none"), [SkipCheck("r1")], id="policy asks for no check"),
         pytest.param(
             replace(PUSHED, unchecked="r1"), AUTO, [SendDesired(), Apply(whole=False)], id="a push goes first"

@@ -1,5 +1,6 @@
 """The shell of the decision, against a real store: what is sent, recorded, published and asked for again."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import msgspec
@@ -196,6 +197,40 @@ def test_after_a_new_connection_the_run_is_sent_again(rig):
     assert [type(message) for message in again] == [DesiredUpdate, Run]
     assert again[-1].run_id == run.run_id
     assert len(rig.store.runs.newest()) == 1
+
+
+def checking(rig):
+    """A minion that is asked for the check after a push of a part; the check."""
+    applied(rig, "a", "b")
+    digest = compiled(rig, 2, "a", "other")
+    run = step(rig)[-1]
+    end(rig, run.run_id, "changed")
+    rig.sessions.session("web1").held = digest
+    (check,) = step(rig)
+    assert (check.kind, check.test) == ("drift", True)
+    return check
+
+
+def test_a_check_that_may_be_lost_with_its_connection_is_asked_for_again(rig):
+    check = checking(rig)
+    connect(rig, held="2" * 64)
+    assert [message.run_id for message in step(rig)] == [check.run_id]
+    assert step(rig) == [], "once on a connection"
+    end(rig, check.run_id, "ok")
+    connect(rig, held="2" * 64)
+    assert step(rig) == []
+
+
+def test_a_check_that_was_open_when_the_controller_ended_is_asked_for_again_and_given_up_in_the_end(rig):
+    check = checking(rig)
+    rig.reconciler = replace(rig.reconciler)  # it remembers nothing but what the store has
+    connect(rig, held="2" * 64)
+    assert [message.run_id for message in step(rig)] == [check.run_id], "and no other check is begun"
+    rig.clock.now += 61
+    step(rig)
+    assert rig.store.runs.get(check.run_id).outcome == "lost"
+    (row,) = rig.store.minions.status(["web1"])
+    assert row.last_drift is None, "it says nothing of the machine"
 
 
 def test_what_a_person_asks_for_is_decided_at_once(rig):
