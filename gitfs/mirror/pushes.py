@@ -20,16 +20,18 @@ _PUSH = 1
 
 
 class _PushCallbacks(Callbacks):
-    """Remembers why the remote has refused."""
+    """Remembers what the remote says of the one ref: nothing, that it is taken, or why not."""
 
-    def __init__(self, settings: RemoteSettings, url: str) -> None:
+    def __init__(self, settings: RemoteSettings, url: str, ref: str) -> None:
         super().__init__(settings, url)
-        self.refused = ""
+        self._ref = ref
+        self.is_taken = False
+        self.refused = "it does not say that it was"
 
     def push_update_reference(self, refname: str, message: str | None) -> None:
         """libgit2 tells what the remote made of a ref."""
-        if message is not None:
-            self.refused = message
+        if refname == self._ref:
+            self.is_taken, self.refused = message is None, message or ""
 
 
 def push_new_branch(
@@ -51,7 +53,7 @@ def push_new_branch(
     ref = f"refs/heads/{branch}"
     with failures(settings), endpoint_of(settings) as endpoint:
         repository = pygit2.Repository(path)
-        proxy, callbacks = endpoint.proxy or None, _PushCallbacks(settings, endpoint.url)
+        proxy, callbacks = endpoint.proxy or None, _PushCallbacks(settings, endpoint.url, ref)
         bounds = TransferBounds(
             most_bytes=limits.advertisement_bytes,
             bytes_limit="advertisement-bytes",
@@ -60,14 +62,15 @@ def push_new_branch(
             seconds_limit="push-seconds",
         )
         with bounded(bounds, on_refusal):
-            # Two connections, each with its own callbacks: these answer one question for credentials.
-            asked = remote_of(repository, endpoint.url)
-            asked.connect(Callbacks(settings, endpoint.url), _PUSH, proxy)
-            there = advertised_refs(asked, (ref,)).get(ref)
+            # One connection: a branch that somebody makes meanwhile is another than what the remote was asked for, and
+            # the remote refuses. With a second list of refs it would be a step forward from that branch.
+            remote = remote_of(repository, endpoint.url)
+            remote.connect(Callbacks(settings, endpoint.url), _PUSH, proxy)
+            there = advertised_refs(remote, (ref,)).get(ref)
             if there == commit:
                 return
             if there is not None:
                 raise ConnectionRefused(f"there is a branch {branch} already, with another commit: delete it there")
-            remote_of(repository, endpoint.url).push([f"{commit}:{ref}"], callbacks=callbacks, proxy=proxy)
-        if callbacks.refused:
+            remote.push([f"{commit}:{ref}"], callbacks=callbacks, proxy=proxy)
+        if not callbacks.is_taken:
             raise ConnectionRefused(f"the remote does not take the branch {branch}: {callbacks.refused}")
