@@ -118,7 +118,7 @@ async def status(request: AdminRequest) -> Response[bytes]:
     service, query = service_of(request), query_of(request, StatusQuery)
     target = None if query.expression is None else TargetExpression(kind=query.kind, expression=query.expression)
     view = StatusView(
-        minions=tuple(service.status(target)),
+        minions=tuple(await service.status(target)),
         remotes=tuple(service.remotes()),
         returners=tuple(service.returners()),
         engines=tuple(service.engines()),
@@ -289,7 +289,7 @@ async def call(request: AdminRequest) -> Stream:
     asked = data.target.expression
     if not principal_of(request).everything:
         # Exactly those that the rules are asked about: whom a target means may be another a moment later.
-        minions = service_of(request).select(data.target)
+        minions = await service_of(request).select(data.target)
         data = structs.replace(data, target=TargetExpression(kind="list", expression=",".join(minions)))
         _require_calls(request, calls, minions, data, asked)
         _require_own_returners(request, data)

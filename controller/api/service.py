@@ -183,21 +183,21 @@ class ControllerService:
 
     # --- status ---
 
-    def status(self, target: TargetExpression | None) -> Sequence[MinionStatus]:
+    async def status(self, target: TargetExpression | None) -> Sequence[MinionStatus]:
         """See `ControllerApi`."""
-        return self.state.minions(None if target is None else self.minions.targets.select(target))
+        return self.state.minions(None if target is None else await self.minions.targets.find(target))
 
     async def presence(self, target: TargetExpression | None) -> Sequence[MinionPresence]:
         """See `ControllerApi`."""
         accepted = self.store.keys.accepted_ids()
-        minions = sorted(accepted) if target is None else self.minions.targets.select(target)
+        minions = sorted(accepted) if target is None else await self.minions.targets.find(target)
         sessions = self.minions.jobs.sessions
         there = {each.minion: ConnectedMinion(each.problems, each.relay) for each in sessions}
         return await asyncio.to_thread(presence_of, self.store, minions, there)
 
-    def select(self, target: TargetExpression) -> Sequence[str]:
+    async def select(self, target: TargetExpression) -> Sequence[str]:
         """See `ControllerApi`."""
-        return self.minions.targets.select(target)
+        return await self.minions.targets.find(target)
 
     def returners(self) -> Sequence[ReturnerStatus]:
         """See `ControllerApi`."""
@@ -336,7 +336,7 @@ class ControllerService:
         """See `ControllerApi`."""
         jobs = self.minions.jobs
         await jobs.returners.look(question.ret)
-        minions = self._subset(self.minions.targets.select(question.target), question.subset)
+        minions = self._subset(await self.minions.targets.find(question.target), question.subset)
         unknown = () if question.subset else tuple(self.minions.targets.unknown(question.target))
         if question.batch:
             async for item in self.minions.batches.call(minions, question, user):
@@ -399,7 +399,7 @@ class ControllerService:
         try:
             if target is None:
                 return quarantine_view(await self.fleet.quarantine.roll_back(to, user=user, why=why))
-            minions, compile_at = self.minions.targets.select(target), self.minions.previews.documents_at
+            minions, compile_at = await self.minions.targets.find(target), self.minions.previews.documents_at
             held = self.fleet.minion_rollbacks.roll_back(minions, to, compile_at=compile_at, user=user, why=why)
             return minion_rollback_view(await held)
         except CannotRollBack as error:
@@ -408,7 +408,7 @@ class ControllerService:
     async def release_quarantined(self, question: QuarantineQuestion, *, user: str = "") -> Sequence[QuarantineView]:
         """See `ControllerApi`."""
         name, target = question.name, question.target
-        minions = None if target is None else frozenset(self.minions.targets.select(target))
+        minions = None if target is None else frozenset(await self.minions.targets.find(target))
         some = [minion_rollback_view(each) for each in self.fleet.minion_rollbacks.release(name, minions, user=user)]
         if minions is not None:
             return some
@@ -437,7 +437,7 @@ class ControllerService:
 
     async def sync(self, question: SyncQuestion, *, user: str = "") -> AsyncIterator[SyncReturn | CallProgress]:
         """See `ControllerApi`."""
-        minions = self.minions.targets.select(question.target)
+        minions = await self.minions.targets.find(question.target)
         whole, test = question.whole, question.test
         data = {"target": question.target.expression, "whole": whole, "test": test, "user": user}
         event = self.telemetry.bus.publish("saltern/sync", data)
@@ -472,22 +472,22 @@ class ControllerService:
 
     async def pause(self, target: TargetExpression, *, user: str = "") -> Sequence[str]:
         """See `ControllerApi`."""
-        return self._set_paused(target, user, paused=True)
+        return await self._set_paused(target, user, paused=True)
 
     async def resume(self, target: TargetExpression, *, user: str = "") -> Sequence[str]:
         """See `ControllerApi`."""
-        return self._set_paused(target, user, paused=False)
+        return await self._set_paused(target, user, paused=False)
 
     async def confirm(self, target: TargetExpression, *, user: str = "") -> Sequence[str]:
         """See `ControllerApi`."""
-        rows = self.store.minions.status(self.minions.targets.select(target))
+        rows = self.store.minions.status(await self.minions.targets.find(target))
         found = self.minions.reconciler.confirmations.confirm(rows, user)
         for minion, event in found.items():
             self.minions.reconciler.wake([minion], cause=event)
         return sorted(found)
 
-    def _set_paused(self, target: TargetExpression, user: str, *, paused: bool) -> list[str]:
-        minions = self.minions.targets.select(target)
+    async def _set_paused(self, target: TargetExpression, user: str, *, paused: bool) -> list[str]:
+        minions = await self.minions.targets.find(target)
         self.store.minions.set_paused(minions, paused)
         for minion in minions:
             tag = f"saltern/minion/{minion}/{'paused' if paused else 'resumed'}"
@@ -506,7 +506,7 @@ class ControllerService:
 
     async def unapply(self, pull: str, target: TargetExpression | None, *, user: str = "") -> Sequence[str]:
         """See `ControllerApi`."""
-        chosen = None if target is None else frozenset(self.minions.targets.select(target))
+        chosen = None if target is None else frozenset(await self.minions.targets.find(target))
         return self.pull_requests.unapply(pull, chosen, user)
 
     async def events(self, query: EventsQuery) -> AsyncIterator[Sequence[EventView]]:

@@ -43,16 +43,12 @@ _TARGETING = (
     ("-J", "--pillar-pcre", "pillar_pcre", "TARGET is pillar:regular expression."),
     ("-N", "--nodegroup", "nodegroup", "TARGET is a nodegroup."),
     ("-S", "--ipcidr", "ipcidr", "TARGET is an address or subnet."),
+    ("-R", "--range", "range", "TARGET is a range, which the range server knows."),
     ("-C", "--compound", "compound", "TARGET mixes these (`G@os:Debian and web*`)."),
 )
 
 _DELIMITED = {"grain": "G", "grain_pcre": "P", "pillar": "I", "pillar_pcre": "J"}
 """Kinds of targets with levels, as compound targets have them: `G/@os/Debian`."""
-
-NO_RANGES = (
-    "-R needs a range server, which is not asked here: its client for Python has had no release since 2020;"
-    " name the minions with -L, or put them into a nodegroup (-N)"
-)
 
 
 def delimited(target: str, kind: str, delimiter: str) -> tuple[str, str]:

@@ -14,7 +14,7 @@ import re
 import threading
 from collections.abc import Callable, Collection, Mapping, Set
 from dataclasses import dataclass, field, replace
-from typing import Any, get_args
+from typing import Any
 
 import msgspec
 from cachetools import LRUCache
@@ -23,7 +23,7 @@ from controller.compilation.recorded_facts import FleetAnswer
 from controller.store import Store
 from extmods.fact_answers import bounded
 from highstate.functions.live import OF_THE_FLEET
-from highstate.targeting.match import MatcherKind, broken_regex, match_minion
+from highstate.targeting.match import KINDS, match_minion, unmatchable
 from highstate.types import Minion
 from matching.limits import PatternLimits
 from matching.linear_regex import PatternRefused
@@ -52,7 +52,7 @@ _ALLOW_LIMITS = PatternLimits(steps=2_000_000)
 """Limits of `allow_tgt`, which one minion sets and others pay for."""
 
 GET = "mine.get"
-_KINDS = frozenset(get_args(MatcherKind))
+_KINDS = frozenset(KINDS)
 
 
 class MineRefused(ValueError):
@@ -282,7 +282,7 @@ class MineStore:
     def _matches(self, query: Query, minion: Minion, matcher: Matcher) -> bool:
         """Whether the target means a minion; PatternRefused when it is over the limits of `matcher`."""
         kind: Any = "pillar_exact" if query.kind.startswith("pillar") else query.kind
-        if kind in ("pcre", "compound") and broken_regex(
+        if kind in ("pcre", "compound") and unmatchable(
             str(query.target), kind=kind, nodegroups=self.nodegroups, matcher=matcher
         ):
             return False

@@ -10,6 +10,7 @@ from functools import partial
 
 from controller.config.settings import ControllerSettings
 from controller.enrolment.tokens import EnrolmentDesk
+from controller.jobs.range_server import RangeServer
 from controller.jobs.targets import Targets
 from controller.observe.event_log import EventLog
 from controller.observe.metrics import Metrics
@@ -82,6 +83,11 @@ def share(resources: Resources) -> Shared:
         on_refusal=partial(metrics.limit_refused, "api"),
     )
     nodegroups = dict(settings.language.nodegroups)
+    ranges = RangeServer(
+        address=settings.range_server,
+        limits=settings.limits.range,
+        on_refusal=partial(metrics.limit_refused, "range"),
+    )
     live = LiveRevision(nodegroups=nodegroups)
     bus.is_durable = lambda tag: live.policy.events.is_durable(tag)
     return Shared(
@@ -110,6 +116,6 @@ def share(resources: Resources) -> Shared:
         files=FileServer(),
         documents=documents,
         redactor=Redactor(store, keypair.secret),
-        targets=Targets(store=store, documents=documents, nodegroups=nodegroups),
+        targets=Targets(store=store, documents=documents, nodegroups=nodegroups, ranges=ranges),
         ids=Jids(clock),
     )

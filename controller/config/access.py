@@ -223,6 +223,8 @@ def _rule(given: Any) -> AccessRule:
         raise _Unreadable(f"{target!r} is no target")
     if target.startswith("@"):
         return _special(target, functions)
+    if any(word.startswith("R@") for word in target.split()):
+        raise _Unreadable(f"{target!r}: no range server is asked about rules; name the minions as a list (L@)")
     return AccessRule(target="" if target == EVERYONE else target, functions=_functions(functions))
 
 

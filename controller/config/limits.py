@@ -324,6 +324,24 @@ class ReturnerLimits:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RangeLimits:
+    """The range server (`range_server`), whose answers say which minions a target means."""
+
+    seconds: LimitSeconds = 10.0
+    """Seconds that the ranges of one target may take; then the target is an error."""
+    answer_bytes: LimitCount = 4 * 1024 * 1024
+    """Bytes of one answer; a larger one is an error, and nobody is reached."""
+    hosts: LimitCount = 50_000
+    """Hosts of one answer; more are an error."""
+    expression_characters: LimitCount = 2_000
+    """Characters of one range; a longer one is not asked for."""
+    ranges: LimitCount = 16
+    """Ranges of one target; with more it is refused."""
+    at_once: LimitCount = 8
+    """Targets for which the server is asked at the same time; more are refused."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class BorderLimits:
     """The limits by border. A field is a border; the fields of its value are the limits."""
 
@@ -348,6 +366,7 @@ class BorderLimits:
     orchestration: OrchestrationLimits = field(default_factory=OrchestrationLimits)
     returner: ReturnerLimits = field(default_factory=ReturnerLimits)
     engine: EngineLimits = field(default_factory=EngineLimits)
+    range: RangeLimits = field(default_factory=RangeLimits)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

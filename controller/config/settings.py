@@ -84,6 +84,15 @@ def _optional_absolute(value: Any) -> Any:
     return None if value in (None, "") else absolute(value)
 
 
+def _range_address(value: Any) -> Any:
+    """Part of an address, so that it has nothing that would begin another part of one."""
+    if value in (None, ""):
+        return ""
+    if not isinstance(value, str) or not _RANGE_ADDRESS.fullmatch(value):
+        raise ValueError
+    return value
+
+
 def _public_url(value: Any) -> Any:
     """Stands in links of comments, so that it has nothing that would end one."""
     found = value.rstrip("/") if isinstance(value, str) else ""
@@ -101,6 +110,7 @@ def _grants(value: Any) -> Any:
     return found
 
 
+_RANGE_ADDRESS = re.compile(r"(https?://)?([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?")
 _PUBLIC_URL = re.compile(r"https?://[A-Za-z0-9.:\[\]-]+(/[A-Za-z0-9._~/-]*)?")
 ControllerLogLevel: TypeAlias = Annotated[str, Wanted("one of " + ", ".join(LOG_LEVELS)), Prepare(_log_level)]
 ControllerPath: TypeAlias = Annotated[Path, Wanted("an absolute path"), Prepare(absolute)]
@@ -112,6 +122,7 @@ PublicUrl: TypeAlias = Annotated[
     str, Wanted("an address like https://saltern.example.org, or that with a path"), Prepare(_public_url)
 ]
 HttpAddress: TypeAlias = Annotated[str, Prepare(_address)]
+RangeAddress: TypeAlias = Annotated[str, Wanted("HOST:PORT, or that with https:// before it"), Prepare(_range_address)]
 Grants: TypeAlias = Annotated[
     tuple[str, ...], Wanted("a list of `network`, `programs` and absolute paths"), Prepare(_grants)
 ]
@@ -214,6 +225,8 @@ class ControllerSettings:
     """What these may do beside reading the trees: `network`, `programs`, and read what lies at absolute paths."""
     preview_py_renderer: Flag = False
     """Run `#!py` and `#!mako` of branches that are only previewed. They are programs, run as the controller's user."""
+    range_server: RangeAddress = ""
+    """Which says whom the ranges of targets mean; empty: there is none."""
     prometheus_url: OptionText = ""
     """The server that gates of rollouts ask; empty: there is none."""
     rollout_commands: RolloutCommands = field(default_factory=dict)

@@ -60,7 +60,8 @@ class PendingChanges:
         if live is None:
             raise ServiceError("conflict", "nothing is live yet", hint="`saltern remote list` says why")
         run = previews.threads.run
-        minions = await run(previews.targets.select, target or TargetExpression())
+        target = target or TargetExpression()
+        minions = await run(previews.targets.select, target, await previews.targets.hosts(target))
         records = {each.id: each for each in await run(previews.requests.known, set(minions))}
         rows = await run(self._rows, minions)
         found = Comparison(minions=len(rows), side=self._side(rows, records))

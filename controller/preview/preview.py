@@ -125,7 +125,8 @@ class Previews:
         self, comparer: Comparer, question: PreviewQuestion, user: str, given: MergedTrees | None
     ) -> AsyncGenerator[PreviewItem, None]:
         began, made_at = time.monotonic(), self.jobs.clock()
-        minions = await self.threads.run(self.targets.select, question.target or TargetExpression())
+        target = question.target or TargetExpression()
+        minions = await self.threads.run(self.targets.select, target, await self.targets.hosts(target))
         sides = given or await self.trees.sides(question)
         records = await self.threads.run(self.requests.known, set(minions))
         live = question.live != "none" and not question.restricted

@@ -157,7 +157,7 @@ class ReactionActions:
         if self.targets.names_minions(target):
             minions = self.targets.select(target)
         else:
-            minions = await asyncio.to_thread(self.targets.select, target)
+            minions = await asyncio.to_thread(self.targets.select, target, await self.targets.hosts(target))
         if subset:
             minions = sorted(random.sample(minions, min(subset, len(minions))))
         if len(minions) > self.most_minions:

@@ -28,10 +28,10 @@ def target_of(tgt: Any, tgt_type: str = "glob") -> TargetExpression:
         raise ControllerCallFailed(f"there is no tgt_type {tgt_type!r}; see the option -C of `saltern run`") from None
 
 
-def select(context: RunnerContext, tgt: Any, tgt_type: str = "glob") -> list[str]:
+async def select(context: RunnerContext, tgt: Any, tgt_type: str = "glob") -> list[str]:
     """Accepted minions that a target means, sorted; none is said as progress. ControllerCallFailed for a bad target."""
     try:
-        return context.ports.targets.select(target_of(tgt, tgt_type))
+        return await context.ports.targets.find(target_of(tgt, tgt_type))
     except ServiceError as error:
         if error.kind != "no-target":
             raise ControllerCallFailed(error.message) from None
@@ -52,7 +52,7 @@ async def call(
 ) -> dict[str, CallReturn]:
     """The returns of minions by id; of those that did not answer, too."""
     target = target_of(tgt, tgt_type)
-    minions = select(context, tgt, tgt_type)
+    minions = await select(context, tgt, tgt_type)
     question = CallQuestion(
         target=target,
         fun=fun,

@@ -256,7 +256,7 @@ class ControllerSchedule:
             going_on.add(run.ended)
             return ScheduleRunView(job=name, event=cause, jid=run.jid)
         target = TargetExpression(kind=entry.tgt_type, expression=entry.target)  # type: ignore[arg-type]
-        minions = await asyncio.to_thread(self.targets.select, target)
+        minions = await asyncio.to_thread(self.targets.select, target, await self.targets.hosts(target))
         question = CallQuestion(
             target=target,
             fun=job.fun,

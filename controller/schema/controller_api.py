@@ -60,13 +60,13 @@ class ControllerApi(Protocol):
     empty when that is not known.
     """
 
-    def status(self, target: TargetExpression | None) -> Sequence[MinionStatus]:
+    async def status(self, target: TargetExpression | None) -> Sequence[MinionStatus]:
         """All minions that the target names (None: all), sorted by id."""
 
     async def presence(self, target: TargetExpression | None) -> Sequence[MinionPresence]:
         """The accepted minions that the target names (None: all), sorted by id: who is connected."""
 
-    def select(self, target: TargetExpression) -> Sequence[str]:
+    async def select(self, target: TargetExpression) -> Sequence[str]:
         """Ids of the accepted minions that a target names."""
 
     def returners(self) -> Sequence[ReturnerStatus]:

@@ -18,6 +18,7 @@ TargetKind: TypeAlias = Literal[
     "compound",
     "nodegroup",
     "ipcidr",
+    "range",
 ]
 
 

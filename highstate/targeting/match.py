@@ -2,6 +2,7 @@
 
 The matchers are Salt's (https://docs.saltproject.io/en/latest/topics/targeting/): an expression that Salt
 cannot make sense of matches nothing. `parse_target` is for people at a command line, who get an error instead.
+Ranges (`R@%web`) are names of a server that is asked elsewhere: they match where `ranges` has its answers alone.
 Patterns are compared by a `Matcher`, which is the caller's: one for each question, so that all minions together cost
 no more than its limits; without one those for outsiders hold.
 """
@@ -11,7 +12,7 @@ from __future__ import annotations
 import functools
 import ipaddress
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Literal, Protocol, TypeAlias, get_args
 
@@ -33,9 +34,14 @@ MatcherKind: TypeAlias = Literal[
     "pillar_exact",
     "ipcidr",
     "nodegroup",
+    "range",
 ]
-KINDS: tuple[str, ...] = get_args(MatcherKind)
+_RANGE: MatcherKind = "range"
+KINDS: tuple[str, ...] = tuple(kind for kind in get_args(MatcherKind) if kind != _RANGE)
+"""Those that can be told without a server."""
 
+Ranges: TypeAlias = Mapping[str, Set[str]]
+"""Hosts by range: what a range server answers."""
 Nodegroups: TypeAlias = Mapping[str, str | Sequence[str]]
 
 _ENGINES: Mapping[str, MatcherKind] = {
@@ -46,9 +52,14 @@ _ENGINES: Mapping[str, MatcherKind] = {
     "L": "list",
     "S": "ipcidr",
     "E": "pcre",
+    "R": "range",
 }
 _WORD = re.compile(r"(?P<engine>[A-Z])(?P<delimiter>(?<=[GPIJ]).)?@(?P<pattern>.+)", re.DOTALL)
 _OF_PILLAR = re.compile("[IJ].?@", re.DOTALL)
+_NO_RANGES = (
+    "ranges (R@) are asked of a server, which only commands, orchestrations, reactors and schedules of the controller"
+    " can do: name the hosts as a list or a regular expression"
+)
 _OPERATORS = ("and", "or", "not", "(", ")")
 
 
@@ -78,12 +89,15 @@ class _Known:
     minion: Minion
     pillar: Mapping[str, Value]
     matcher: Matcher
+    ranges: Ranges
     grains: Mapping[str, Value] = field(init=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "grains", self.minion.grains)
 
     def matches_id(self, kind: str, pattern: str) -> bool:
+        if kind == _RANGE:
+            return self.minion.id in self.ranges[pattern]
         return id_matches(kind, pattern, self.minion.id, self.matcher)
 
 
@@ -102,16 +116,24 @@ def match_minion(
     nodegroups: Nodegroups | None = None,
     exact_pillar: bool = False,
     matcher: Matcher | None = None,
+    ranges: Ranges | None = None,
 ) -> bool:
     """Whether `expression` matches; False for an empty, unbalanced or unknown one, as in Salt.
 
     `exact_pillar`: in compound expressions pillar values are compared, and not matched as patterns.
+    `ranges`: of all that `asked_ranges` names; without them a range matches nothing.
     PatternRefused for an expression or pattern that is over the limits of the matcher.
     """
     matcher = matcher or Matcher()
-    subject = _Known(minion=minion, pillar=pillar or {}, matcher=matcher)
+    subject = _Known(minion=minion, pillar=pillar or {}, matcher=matcher, ranges=ranges or {})
     return match_subject(
-        expression, subject, kind=kind, nodegroups=nodegroups, exact_pillar=exact_pillar, matcher=matcher
+        expression,
+        subject,
+        kind=kind,
+        nodegroups=nodegroups,
+        exact_pillar=exact_pillar,
+        matcher=matcher,
+        ranges=ranges is not None,
     )
 
 
@@ -124,14 +146,20 @@ def match_subject(
     delimiter: str = ":",
     exact_pillar: bool = False,
     matcher: Matcher | None = None,
+    ranges: bool = False,
 ) -> bool:
-    """`match_minion` for any subject, one that records what is asked of it included."""
+    """`match_minion` for any subject, one that records what is asked of it included.
+
+    `ranges`: whether the subject knows the ranges.
+    """
     matcher = matcher or Matcher()
     match kind:
         case "compound":
-            return _compound(expression, subject, nodegroups or {}, matcher, exact_pillar)
+            return _compound(expression, subject, nodegroups or {}, matcher, exact_pillar, ranges)
         case "nodegroup":
-            return _compound(f"N@{expression}", subject, nodegroups or {}, matcher, exact_pillar)
+            return _compound(f"N@{expression}", subject, nodegroups or {}, matcher, exact_pillar, ranges)
+        case "range":
+            return ranges and subject.matches_id(kind, expression)
         case "glob" | "pcre" | "list":
             return subject.matches_id(kind, expression)
         case "grain" | "grain_pcre":
@@ -180,8 +208,12 @@ def parse_target(
     nodegroups: Nodegroups | None = None,
     delimiter: str = ":",
     matcher: Matcher | None = None,
+    ranges: bool = False,
 ) -> str:
-    """`expression` as it is, or BadTarget saying what is wrong with it: for expressions that people type."""
+    """`expression` as it is, or BadTarget saying what is wrong with it: for expressions that people type.
+
+    `ranges`: whether somebody asks the range server.
+    """
     matcher = matcher or person_matcher()
     if not expression.strip():
         raise BadTarget("the target is empty: give a minion id, a glob like 'web*' or a compound expression")
@@ -197,13 +229,25 @@ def parse_target(
         raise BadTarget(f"{expression!r} names no value: write it as {form!r}, for instance {example!r}")
     if kind == "ipcidr" and _network(expression) is None:
         raise BadTarget(f"{expression!r} is no IP address and no network like 10.0.0.0/8")
-    if kind == "nodegroup":
-        _expand(expression, nodegroups or {}, (), matcher)
-    if kind == "compound":
-        words = _words(expression, nodegroups or {}, matcher)
+    if kind == _RANGE and not ranges:
+        raise BadTarget(_NO_RANGES)
+    if kind in ("compound", "nodegroup"):
+        words = _compound_words(expression, kind, nodegroups or {}, matcher)
         depth = matcher.limits.expression_depth
-        _Expression(words=words, deepest=depth).evaluate(lambda word: _check(word, matcher))
+        _Expression(words=words, deepest=depth).evaluate(lambda word: _check(word, matcher, ranges))
     return expression
+
+
+def asked_ranges(
+    expression: str, *, kind: MatcherKind, nodegroups: Nodegroups | None = None, matcher: Matcher | None = None
+) -> tuple[str, ...]:
+    """The ranges that an expression names, each once; BadTarget or PatternRefused where it cannot be read."""
+    if kind == _RANGE:
+        return (expression,)
+    if kind not in ("compound", "nodegroup"):
+        return ()
+    split = map(_split, _compound_words(expression, kind, nodegroups or {}, matcher or person_matcher()))
+    return tuple(dict.fromkeys(pattern for engine, pattern, _ in split if engine == _RANGE))
 
 
 def expanded_target(expression: str, nodegroups: Nodegroups, matcher: Matcher | None = None) -> str:
@@ -213,20 +257,24 @@ def expanded_target(expression: str, nodegroups: Nodegroups, matcher: Matcher | 
     return " ".join(_words(expression, nodegroups, matcher))
 
 
-def broken_regex(
+def unmatchable(
     expression: str, *, kind: MatcherKind, nodegroups: Nodegroups | None = None, matcher: Matcher | None = None
 ) -> str:
-    """What is wrong with a regular expression for ids in `expression`, where Salt's matching of it raises; or ''.
+    """Why `expression` cannot be asked about a minion, or ''.
 
+    A regular expression for ids that is none, at which Salt's matching raises, or a range, whose server nobody asks.
     PatternRefused for one that is over the limits of the matcher.
     """
     matcher = matcher or Matcher()
     try:
-        words = _words(expression, nodegroups or {}, matcher) if kind == "compound" else []
+        compound = kind in ("compound", "nodegroup")
+        words = _compound_words(expression, kind, nodegroups or {}, matcher) if compound else []
         split = [("pcre", expression)] if kind == "pcre" else [_split(word)[:2] for word in words]
     except BadTarget:
         return ""
     for engine, pattern in split:
+        if engine == _RANGE:
+            return _NO_RANGES
         try:
             if engine == "pcre":
                 matcher.check(pattern)
@@ -256,18 +304,28 @@ def _ipcidr(expression: str, subject: Subject, matcher: Matcher) -> bool:
     return any(one is not None and one.version == network.version and one.network_address in network for one in parsed)
 
 
-def _compound(expression: str, subject: Subject, nodegroups: Nodegroups, matcher: Matcher, exact_pillar: bool) -> bool:
+def _compound(
+    expression: str, subject: Subject, nodegroups: Nodegroups, matcher: Matcher, exact_pillar: bool, ranges: bool
+) -> bool:
     def holds(word: str) -> bool:
         engine, pattern, delimiter = _split(word)
         if exact_pillar and engine in ("pillar", "pillar_pcre"):
             engine = "pillar_exact"
-        return match_subject(pattern, subject, kind=engine, delimiter=delimiter, matcher=matcher)
+        if engine == _RANGE and not ranges:
+            raise BadTarget(_NO_RANGES)
+        return match_subject(pattern, subject, kind=engine, delimiter=delimiter, matcher=matcher, ranges=ranges)
 
     try:
         words = _words(expression, nodegroups, matcher)
         return _Expression(words=words, deepest=matcher.limits.expression_depth).evaluate(holds)
     except BadTarget:
         return False
+
+
+def _compound_words(expression: str, kind: MatcherKind, nodegroups: Nodegroups, matcher: Matcher) -> list[str]:
+    if kind == "nodegroup":
+        return _expand(expression, nodegroups, (), matcher)
+    return _words(expression, nodegroups, matcher)
 
 
 def _words(expression: str, nodegroups: Nodegroups, matcher: Matcher, inside: tuple[str, ...] = ()) -> list[str]:
@@ -309,9 +367,9 @@ def _split(word: str) -> tuple[MatcherKind, str, str]:
     return engine, parsed["pattern"], parsed["delimiter"] or ":"
 
 
-def _check(word: str, matcher: Matcher) -> bool:
+def _check(word: str, matcher: Matcher, ranges: bool) -> bool:
     engine, pattern, delimiter = _split(word)
-    parse_target(pattern, kind=engine, delimiter=delimiter, matcher=matcher)
+    parse_target(pattern, kind=engine, delimiter=delimiter, matcher=matcher, ranges=ranges)
     return True
 
 

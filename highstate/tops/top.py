@@ -17,7 +17,7 @@ from highstate.render.context import RenderContext, RenderFailed
 from highstate.render.lines import LineMap
 from highstate.render.pipeline import render_sls
 from highstate.render.problems import excerpt, near
-from highstate.targeting.match import KINDS, MatcherKind, Nodegroups, broken_regex, match_subject
+from highstate.targeting.match import KINDS, MatcherKind, Nodegroups, match_subject, unmatchable
 from highstate.types import Pos, Problem, Stage, Value
 from matching.linear_regex import PatternRefused
 from matching.matcher import tree_matcher
@@ -427,7 +427,7 @@ class _Matching:
         recorder = Recorder(self.context.sources)
         matched = False
         try:
-            broken = broken_regex(str(target), kind=kind, nodegroups=self.nodegroups, matcher=matcher)
+            broken = unmatchable(str(target), kind=kind, nodegroups=self.nodegroups, matcher=matcher)
             if not broken:
                 matched = match_subject(str(target), recorder, kind=kind, nodegroups=self.nodegroups, matcher=matcher)
         except PatternRefused as error:

@@ -168,7 +168,7 @@ NEEDLESS: tuple[tuple[str, str], ...] = (
     (
         "it is an option of the controller",
         """auto_accept reactor event_return event_return_blacklist event_return_whitelist master_job_cache engines
-        interface autosign_timeout permissive_pki_access cluster_pool_port""",
+        interface autosign_timeout permissive_pki_access cluster_pool_port range_server""",
     ),
     (
         "it is an option of minions: write it into their configuration",
@@ -233,7 +233,6 @@ LACKING: tuple[tuple[str, str], ...] = (
         "on_demand_ext_pillar pass_to_ext_pillars resource_pillar_key pillar_mask_output",
     ),
     ("encrypted pillar is GPG: decrypt_pillar names its keys", "decrypt_pillar_default decrypt_pillar_renderers"),
-    ("targets have no ranges", "range_server"),
     ("a minion applies its document when it starts", "startup_states sls_list top_file"),
     ("a minion's schedule and beacons begin with its agent", "scheduler_before_connect beacons_before_connect"),
     (
@@ -280,7 +279,6 @@ _DEFAULTS: Mapping[str, tuple[Any, ...]] = {
     "syndic_master": ("masterofmasters",),
     "decrypt_pillar_default": ("gpg",),
     "decrypt_pillar_renderers": (["gpg"],),
-    "range_server": ("range:80",),
     "resource_pillar_key": ("resources",),
     "pillar_mask_output": (True,),
 }

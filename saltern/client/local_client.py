@@ -35,7 +35,7 @@ class LocalClient:
         timeout: seconds of silence after which minions that are not connected are given up; None: the option `timeout`
             of the controller, 5. Those that are connected are waited for.
         tgt_type: `glob`, `pcre`, `list`, `grain`, `grain_pcre`, `pillar`, `pillar_pcre`, `pillar_exact`, `nodegroup`,
-            `compound` or `ipcidr`.
+            `range`, `compound` or `ipcidr`.
         ret: returners that get the values as well, with commas.
         jid: Salt's; it must be empty, as the controller gives a job its id.
         kwarg: named arguments.

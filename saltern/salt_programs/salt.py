@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import click
 
-from controller.cli.options import NO_RANGES, delimited
+from controller.cli.options import delimited
 from minion.call.arguments import parse, value_of
 from saltern.client import LocalClient
 from saltern.salt_programs.common import NO_MINIONS, Output, fail, options_of, output_of, run, shared_options
@@ -38,8 +38,6 @@ def kind_of(given: dict[str, Any]) -> str:
     asked = [kind for kind in _KINDS if given.pop(f"kind_{kind}")]
     if len(asked) > 1:
         raise click.UsageError("The options " + ", ".join(_KINDS[kind][1] for kind in asked) + " are exclusive.")
-    if asked == ["range"]:
-        raise click.UsageError(NO_RANGES)
     return asked[0] if asked else "glob"
 
 

@@ -104,14 +104,14 @@ class Desk:
             raise ServiceError("no-target", f"no minion matches {target.expression!r}", hint="see: saltern key list")
         return found
 
-    def select(self, target: TargetExpression) -> Sequence[str]:
+    async def select(self, target: TargetExpression) -> Sequence[str]:
         return self._match(target)
 
     def select_compound(self, expression: str) -> frozenset[str]:
         """As rules of access have it: globs here."""
         return frozenset(fnmatch.filter(self.minions, expression))
 
-    def status(self, target: TargetExpression | None) -> Sequence[MinionStatus]:
+    async def status(self, target: TargetExpression | None) -> Sequence[MinionStatus]:
         """One of them does not compile."""
         return [
             MinionStatus(

@@ -36,7 +36,7 @@ def test_targets_and_parts_of_them(rig):
         assert rig.saltern("run", "-G", wrong[0], "--delimiter", wrong[1], "test.ping", check=False).returncode == 64
     refused = rig.saltern("run", "-R", "%web", "test.ping", check=False)
     assert refused.returncode == 64
-    assert "range server" in refused.stderr
+    assert "range_server: HOST:PORT" in refused.stderr
 
 
 def test_options_that_people_type_to_salt(rig):

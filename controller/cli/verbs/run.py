@@ -30,7 +30,6 @@ from minion.call.options import OUTPUTTERS
 @click.argument("function", required=False, default="")
 @click.argument("arguments", nargs=-1)
 @options.targeting
-@click.option("-R", "--range", "by_range", is_flag=True, hidden=True)
 @click.option(
     "-t",
     "--timeout",
@@ -78,7 +77,6 @@ def run_command(
     function: str,
     arguments: tuple[str, ...],
     kind: str | None,
-    by_range: bool,
     preview_target: bool,
     out: str,
     config_dir: Path,
@@ -90,8 +88,6 @@ def run_command(
     Several functions have commas between them, and their arguments a `,`: a.b,c.d ARGUMENTS , ARGUMENTS.
     The job goes on when you stop waiting: Ctrl-C leaves it alone, and at a terminal asks.
     """
-    if by_range:
-        raise click.UsageError(options.NO_RANGES)
     target, kind = options.delimited(target, kind or "glob", given.pop("delimiter"))
     asked = TargetExpression(kind=kind, expression=target)  # type: ignore[arg-type]  # a choice of click's
     show_credentials(given, config_dir)

@@ -151,7 +151,8 @@ async def _ask_batches(
 
 async def _select(step: StepContext, tgt: Any, tgt_type: str, subset: int | None) -> list[str]:
     try:
-        minions = await asyncio.to_thread(step.call.ports.targets.select, target_of(tgt, tgt_type))
+        targets, target = step.call.ports.targets, target_of(tgt, tgt_type)
+        minions = await asyncio.to_thread(targets.select, target, await targets.hosts(target))
     except ServiceError as error:
         if error.kind != "no-target":
             raise StepFailed(error.message) from None

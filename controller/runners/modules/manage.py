@@ -24,7 +24,7 @@ async def status(
     gather_job_timeout: Seconds = None,
 ) -> dict[str, list[str]]:
     """Minions that are connected (`up`) and that are not (`down`)."""
-    known = fleet.select(context, tgt, tgt_type)
+    known = await fleet.select(context, tgt, tgt_type)
     up = [minion for minion in known if context.ports.sessions.session(minion) is not None]
     return {"up": up, "down": [minion for minion in known if minion not in set(up)]}
 

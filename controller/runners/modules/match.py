@@ -12,7 +12,7 @@ from controller.runners.fleet import select
 async def compound_matches(context: RunnerContext, expr: str, minion_id: str) -> dict[str, Any]:
     """The minion's id below `res` when the target means it, else False."""
     try:
-        return {"res": minion_id if minion_id in select(context, expr, "compound") else False}
+        return {"res": minion_id if minion_id in await select(context, expr, "compound") else False}
     except ControllerCallFailed:
         return {"res": False}
 

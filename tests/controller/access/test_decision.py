@@ -201,6 +201,7 @@ def test_a_name_is_no_pattern_in_a_role(settings):
         ("publisher_acl: [alice]", "says nothing about users"),
         ("publisher_acl: {alice: []}", "there must be a list of functions"),
         ("publisher_acl: {alice: [1]}", "1 must be a pattern"),
+        ("publisher_acl: {alice: [{'web* or R@%web': test.ping}]}", "no range server is asked about rules"),
         ("publisher_acl: {alice: ['(']}", "cannot be read"),
         ("publisher_acl: {alice: ['(?!x)']}", "looks ahead"),
         ("publisher_acl: {alice: [{a: [x], b: [x]}]}", "one target"),

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-import pytest
+import contextlib
 
+import pytest
+from range_servers import range_service
+
+from controller.jobs.range_server import RangeServer
 from controller.jobs.targets import Targets
 from controller.reconcile.documents import Documents
 from controller.schema.errors import ServiceError
@@ -43,6 +47,72 @@ def test_kinds_that_look_at_ids_alone_find_what_a_compound_finds(targets, kind, 
     assert targets.select(TargetExpression(kind=kind, expression=expression)) == found
     letter = {"glob": "", "pcre": "E@", "list": "L@"}[kind]
     assert targets.select(TargetExpression(kind="compound", expression=f"{letter}{expression}")) == found
+
+
+@pytest.fixture
+def ranges():
+    with range_service() as service:
+        service.ranges = {
+            "%web": ["web1", "web2", "rejected", "waits", "nobody"],
+            "%db": ["db1"],
+            "%none": [],
+            "%huge": [f"web{number}" for number in range(20_000)],
+        }
+        yield service
+
+
+@pytest.mark.parametrize(
+    ("kind", "expression", "found"),
+    [
+        ("range", "%web", ["web1", "web2"]),
+        ("range", "%huge", ["web1", "web10", "web2"]),
+        ("compound", "R@%web", ["web1", "web2"]),
+        ("compound", "R@%web and not web2 or R@%db", ["db1", "web1"]),
+        ("compound", "web* and not R@%web", ["web10"]),
+        ("compound", "web* and not R@%none", ["web1", "web10", "web2"]),
+        ("compound", "N@front or db1", ["db1", "web1", "web2"]),
+        ("nodegroup", "front", ["web1", "web2"]),
+    ],
+)
+async def test_ranges_mean_accepted_minions_that_the_server_names(targets, ranges, kind, expression, found):
+    targets.ranges, targets.nodegroups = RangeServer(address=ranges.address), {"front": "R@%web"}
+    assert await targets.find(TargetExpression(kind=kind, expression=expression)) == found
+
+
+@pytest.mark.parametrize(
+    ("kind", "expression", "says"),
+    [
+        ("range", "%nope", "NOCLUSTER"),
+        ("compound", "* or R@%nope", "NOCLUSTER"),
+        ("compound", "* and not R@%nope", "NOCLUSTER"),
+        ("range", "%none", "no minion matches"),
+        ("range", " ", "empty"),
+        ("compound", "R@%web and", "missing"),
+    ],
+)
+async def test_a_range_that_cannot_be_told_reaches_nobody(targets, ranges, kind, expression, says):
+    targets.ranges = RangeServer(address=ranges.address)
+    with pytest.raises(ServiceError, match=says):
+        await targets.find(TargetExpression(kind=kind, expression=expression))
+
+
+@pytest.mark.parametrize(("kind", "expression"), [("range", "%web"), ("compound", "* or R@%web"), ("nodegroup", "n")])
+async def test_a_range_that_nobody_asks_for_is_an_error(targets, kind, expression):
+    target = TargetExpression(kind=kind, expression=expression)
+    targets.nodegroups = {"n": "R@%web"}
+    with pytest.raises(ServiceError, match="asked of a server"):
+        targets.select(target)
+    targets.ranges = RangeServer(address="")
+    with pytest.raises(ServiceError, match="none is configured"):
+        await targets.find(target)
+
+
+async def test_targets_without_ranges_ask_no_server(targets, ranges):
+    targets.ranges = RangeServer(address=ranges.address)
+    for kind, expression in (("glob", "R@%web*"), ("compound", "web1"), ("list", "web1,R@%web")):
+        with contextlib.suppress(ServiceError):
+            await targets.find(TargetExpression(kind=kind, expression=expression))
+    assert ranges.asked == []
 
 
 @pytest.mark.parametrize("expression", ["rejected", "waits", "away", "nobody", "web"])

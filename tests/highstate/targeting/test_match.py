@@ -4,7 +4,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from highstate.targeting.match import BadTarget, match_minion, parse_target
+from highstate.targeting.match import BadTarget, asked_ranges, match_minion, parse_target
 from highstate.types import Minion
 from matching.linear_regex import PatternRefused
 
@@ -147,12 +147,31 @@ def test_a_minion_without_data_matches_by_id_alone():
         ("a:b{5000}", "grain_pcre", "repeats something more than 1000 times"),
         ("10.0.0.0/99", "ipcidr", "no IP address"),
         ("nope", "nodegroup", "no nodegroup"),
+        ("%web", "range", "asked of a server"),
+        ("web* or R@%web", "compound", "asked of a server"),
     ],
 )
 def test_people_are_told_what_is_wrong(expression, kind, says):
     with pytest.raises(BadTarget) as caught:
         parse_target(expression, kind=kind, nodegroups=GROUPS)
     assert says in str(caught.value)
+
+
+def test_a_range_matches_where_its_hosts_are_known():
+    ranges = {"%web": {MINION.id}, "%db": {"db1"}}
+    assert match_minion("R@%web and not R@%db", MINION, ranges=ranges)
+    assert not match_minion("R@%db", MINION, ranges=ranges)
+    for expression in ("R@%web", "not R@%web", "* or R@%web"):
+        assert not match_minion(expression, MINION)
+    assert not match_minion("%web", MINION, kind="range")
+
+
+def test_the_ranges_of_an_expression_are_named_once():
+    groups = {"front": "R@%web or R@%edge", "list": ["R@%web", "db1"]}
+    assert asked_ranges("R@%web or N@front", kind="compound", nodegroups=groups) == ("%web", "%edge")
+    assert asked_ranges("list", kind="nodegroup", nodegroups={"list": ["R@%web", "or", "db1"]}) == ("%web",)
+    assert asked_ranges("%web", kind="range") == ("%web",)
+    assert asked_ranges("R@%web", kind="glob") == ()
 
 
 def test_a_delimiter_of_its_own_is_read():

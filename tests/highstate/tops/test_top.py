@@ -115,6 +115,8 @@ def test_none_and_empty():
         ("base:\n  '*':\n    - 1\n", 3, "1 is not an SLS name"),
         ("base:\n  '*':\n    - match:\n    - a\n", 3, "has no value"),
         ("base:\n  '*':\n    - match: grian\n", 3, "there is no matcher 'grian'"),
+        ("base:\n  '%web':\n    - match: range\n    - a\n", 3, "the matcher range is not supported"),
+        ("base:\n  'web* or R@%web':\n    - a\n", 2, "asked of a server"),
         ("1:\n  '*': [a]\n", 1, "saltenv 1 in the top file is not a name"),
         ("base:\n  '*': [a]\n  '*': [b]\n", 3, "found conflicting ID"),
         ("base:\n  '*':\n    - {{ nope }}\n", 3, "undefined"),
