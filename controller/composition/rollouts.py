@@ -60,6 +60,7 @@ def compose_rollouts(shared: Shared, reconciler: Reconciler) -> FleetParts:
     async def roll_back(rollout: Rollout) -> None:
         await quarantine.roll_back("", user="", why=f"rollout {rollout.id}: {rollout.why}")
 
+    metrics = RolloutMetrics(shared.metrics.registry)
     rollouts = RolloutReconciler(
         store=store,
         live=shared.live,
@@ -67,7 +68,7 @@ def compose_rollouts(shared: Shared, reconciler: Reconciler) -> FleetParts:
         documents=shared.documents,
         reconciler=reconciler,
         bus=shared.bus,
-        metrics=RolloutMetrics(shared.metrics.registry),
+        metrics=metrics,
         ids=shared.ids,
         gates=Gates(
             store=store,
@@ -92,7 +93,9 @@ def compose_rollouts(shared: Shared, reconciler: Reconciler) -> FleetParts:
         ids=shared.ids,
         clock=shared.clock,
     )
-    unconfirmed = UnconfirmedMinions(rollbacks=held, live_label=lambda: shared.live.label)
+    unconfirmed = UnconfirmedMinions(
+        rollbacks=held, live_label=lambda: shared.live.label, on_taken_back=metrics.taken_back
+    )
     reconciler.confirmations.take_back = unconfirmed.add
     return FleetParts(
         rollouts=rollouts, quarantine=quarantine, minion_rollbacks=held, unconfirmed=unconfirmed, go_live=go_live

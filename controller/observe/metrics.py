@@ -45,6 +45,8 @@ class MinionSample:
     """Class of what differs -> states."""
     missing_sources: int = 0
     """States of its document whose source is not in the tree."""
+    unconfirmed: bool = False
+    """Whether what it has applied waits for `saltern confirm`."""
     applied_at: float | None = None
     """When it last applied a revision, in seconds since the epoch."""
     revision_at: float | None = None
@@ -289,10 +291,11 @@ class _Minions(Collector):
         ignored = _gauge("minion_ignored_states", "States that differ in what policy ignores", "minion")
         unnamed = _gauge("minion_unnamed_resources", "What states made there and none names any more", "minion")
         missing = _gauge("minion_missing_sources", "States whose source is not in the tree, which fail", "minion")
+        unconfirmed = _gauge("unconfirmed_minions", "Minions that go back unless somebody confirms what they applied")
         applied = _gauge("minion_applied_timestamp_seconds", "When it last applied a revision", "minion")
         age = _gauge("applied_revision_age_seconds", "Age of the commit that a minion has applied", "minion")
         together: dict[tuple[str, str], int] = {}
-        now = self._clock()
+        waiting, now = 0, self._clock()
         for sample in self.samples():
             state: tuple[str, str] = (sample.sync, sample.health)
             together[state] = together.get(state, 0) + 1
@@ -305,13 +308,16 @@ class _Minions(Collector):
             ignored.add_metric((sample.id,), sample.ignored)
             unnamed.add_metric((sample.id,), sample.unnamed)
             missing.add_metric((sample.id,), sample.missing_sources)
+            waiting += sample.unconfirmed
             if sample.applied_at is not None:
                 applied.add_metric((sample.id,), sample.applied_at)
             if sample.revision_at is not None:
                 age.add_metric((sample.id,), max(0.0, now - sample.revision_at))
         for labels, count in sorted(together.items()):
             counts.add_metric(labels, count)
+        unconfirmed.add_metric((), waiting)
         yield from (counts, sync, health, connected, drifted, classes, ignored, unnamed, missing, applied, age)
+        yield unconfirmed
 
 
 def _gauge(name: str, text: str, *labels: str) -> GaugeMetricFamily:

@@ -17,6 +17,9 @@ class RolloutMetrics:
         self._phase = Gauge(
             "saltern_rollout_phase", "1 for the phase of the newest rollout", ["phase"], registry=registry
         )
+        self._unconfirmed = Counter(
+            "saltern_unconfirmed_taken_back", "Minions taken back since nobody confirmed in time", registry=registry
+        )
 
     def ended(self, phase: str) -> None:
         """A rollout ended in this phase."""
@@ -26,3 +29,7 @@ class RolloutMetrics:
         """The newest rollout is in this phase."""
         self._phase.clear()
         self._phase.labels(phase).set(1)
+
+    def taken_back(self, count: int) -> None:
+        """So many minions go back: nobody confirmed in time what `apply: confirm` applied there."""
+        self._unconfirmed.inc(count)

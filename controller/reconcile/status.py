@@ -18,7 +18,7 @@ from controller.observe.redactor import Redactor
 from controller.observe.run_text import progress_text, short
 from controller.policy.explain import explained
 from controller.policy.policy import MinionPolicy
-from controller.reconcile.confirmations import confirm_until, unconfirmed_text
+from controller.reconcile.confirmations import confirm_until, is_unconfirmed, unconfirmed_text
 from controller.reconcile.decision import Health, ObservedState, Sync, health_of, is_current, sync_of
 from controller.reconcile.documents import Documents
 from controller.reconcile.holds import hold_text, pull_name
@@ -105,6 +105,7 @@ class Status:
                 ignored=_classes(row, view).get(IGNORED, 0),
                 unnamed=told.get(row.minion.id, (0, ""))[0],
                 classes={each: count for each, count in _classes(row, view).items() if each != IGNORED},
+                unconfirmed=is_unconfirmed(row),
                 missing_sources=sum(map(is_missing_source_warning, row.desired.warnings)) if row.desired else 0,
                 applied_at=row.applied.at if row.applied else None,
                 # What a push does not touch has it as soon as it is compiled, as in `saltern status`.

@@ -31,6 +31,8 @@ class UnconfirmedMinions:
 
     rollbacks: MinionRollbacks
     live_label: Callable[[], str]
+    on_taken_back: Callable[[int], None]
+    """Counts the minions."""
     _waiting: dict[str, str] = field(default_factory=dict)
     """Minion -> digest of the document that nobody confirmed there."""
     _news: asyncio.Event = field(default_factory=asyncio.Event)
@@ -95,4 +97,5 @@ class UnconfirmedMinions:
         with rollbacks.store.transaction():
             rollbacks.store.holds.put(records)
             rollbacks.store.confirmations.settle(record.minion for record in records)
+        self.on_taken_back(len(records))
         rollbacks.begin(records)

@@ -65,6 +65,7 @@ def series() -> dict[str, tuple[str, frozenset[str]]]:
     rollouts = RolloutMetrics(metrics.registry)
     rollouts.ended("Failed")
     rollouts.phase("Failed")
+    rollouts.taken_back(1)
     pulls = PullMetrics(metrics.registry)
     pulls.previewed(0.1, ok=True)
     pulls.predicted(1, 1)
