@@ -26,6 +26,7 @@ from controller.config.limits import ApiLimits
 from controller.schema.controller_api import ControllerApi
 from controller.schema.errors import ServiceError
 from controller.schema.fleet.adoption import AdoptQuestion
+from controller.schema.fleet.status import FleetStatusQuery
 from controller.schema.minions import StatusView
 from controller.schema.orchestrations import OrchestrationQuery, OrchestrationsQuery
 from controller.schema.reactions import ReactionQuery, ReactionsQuery
@@ -58,6 +59,7 @@ def admin_app(service: ControllerApi, access: Access, limits: ApiLimits, on_refu
         route_handlers=[
             health,
             status,
+            fleet_status,
             remotes,
             fetch_remotes,
             keys,
@@ -124,6 +126,12 @@ async def status(request: AdminRequest) -> Response[bytes]:
         engines=tuple(service.engines()),
     )
     return encoding.answer(view)
+
+
+@get("/status/fleet")
+async def fleet_status(request: AdminRequest) -> Response[bytes]:
+    """`saltern status --by`."""
+    return encoding.answer(await service_of(request).fleet_status(query_of(request, FleetStatusQuery).by))
 
 
 @get("/remotes")

@@ -32,6 +32,7 @@ NEEDS: Mapping[str, str] = {
     **dict.fromkeys(
         (
             "GET /status",
+            "GET /status/fleet",
             "GET /remotes",
             "GET /keys",
             "GET /keys/refused",

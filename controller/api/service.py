@@ -19,6 +19,7 @@ from controller.api.key_changes import KeyChanges, token_view
 from controller.compilation.source_reconciler import SourceReconciler
 from controller.engines.engines import Engines
 from controller.enrolment.tokens import BadEnrolmentToken, EnrolmentDesk
+from controller.fleet_status.fleet_status import FleetStatus
 from controller.jobs.batches import Batches
 from controller.jobs.job_reports import JobReports
 from controller.jobs.jobs import Jobs, progress_view
@@ -62,6 +63,7 @@ from controller.schema.fleet.rollouts import (
     RolloutAction,
     RolloutView,
 )
+from controller.schema.fleet.status import FleetStatusView, GroupScope
 from controller.schema.jobs import JobDetail, JobKill, JobsQuery, JobView
 from controller.schema.keys import (
     ControllerKey,
@@ -163,6 +165,7 @@ class FleetChanges:
     rollouts: RolloutReconciler
     quarantine: Quarantine
     minion_rollbacks: MinionRollbacks
+    status: FleetStatus
 
 
 @dataclass(slots=True, kw_only=True)
@@ -198,6 +201,10 @@ class ControllerService:
     async def select(self, target: TargetExpression) -> Sequence[str]:
         """See `ControllerApi`."""
         return await self.minions.targets.find(target)
+
+    async def fleet_status(self, by: GroupScope) -> FleetStatusView:
+        """See `ControllerApi`."""
+        return await self.fleet.status.view(by)
 
     def returners(self) -> Sequence[ReturnerStatus]:
         """See `ControllerApi`."""

@@ -127,6 +127,8 @@ class Builder:
         generation, digest = (before.generation, before.digest) if before else (0, "")
         compiled_revision = before.compiled_revision if before else ""
         changed = answer.ok and answer.digest != digest
+        as_before = before is not None and not changed and bool(before.errors) is not answer.ok
+        now = self.clock()
         return DesiredRecord(
             minion=answer.minion_id,
             generation=generation + 1 if changed else generation,
@@ -136,7 +138,9 @@ class Builder:
             errors=answer.errors,
             warnings=(*answer.warnings, *self._emptied(answer, before)),
             volatile=answer.volatile,
-            compiled_at=self.clock(),
+            compiled_at=now,
+            saltenvs=answer.saltenvs if answer.ok else before.saltenvs if before else (),
+            since=before.since if before and as_before and before.since is not None else now,
             document=answer.document if changed else None,
         )
 

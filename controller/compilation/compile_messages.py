@@ -170,6 +170,8 @@ class CompiledMinion(msgspec.Struct, frozen=True, kw_only=True, tag="compiled"):
     """The same: targets of the top file, each with the name of its matcher."""
     states: int = 0
     """How many states the document has."""
+    saltenvs: Annotated[tuple[str, ...], _FEW] = ()
+    """From which the top file gives it SLS."""
     seconds: float = 0.0
 
     @property

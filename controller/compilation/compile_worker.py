@@ -270,6 +270,7 @@ def _packed(compiled: Compiled, request: CompileRequest, state: WorkerState, sta
         warnings=(*compiled.warnings, *missing_states(compiled.lowstate, _STATES, request.files)),
         volatile=compiled.volatile,
         states=len(compiled.lowstate),
+        saltenvs=tuple(sorted(saltenv for saltenv, sls in compiled.matches.items() if sls)),
         seconds=time.perf_counter() - started,
     )
 

@@ -15,6 +15,7 @@ from controller.composition.rollouts import FleetParts
 from controller.composition.shared import Shared
 from controller.config.forges import compare_page
 from controller.engines.engines import Engines
+from controller.fleet_status.fleet_status import FleetStatus
 from controller.jobs.batches import Batches
 from controller.jobs.job_returners import ReturnerRequests
 from controller.jobs.jobs import Jobs
@@ -143,6 +144,7 @@ class ServedParts:
     engines: Engines
     returners: Returners
     fleet: FleetParts
+    fleet_status: FleetStatus
 
 
 def compose_service(
@@ -171,6 +173,7 @@ def compose_service(
             rollouts=parts.fleet.rollouts,
             quarantine=parts.fleet.quarantine,
             minion_rollbacks=parts.fleet.minion_rollbacks,
+            status=parts.fleet_status,
         ),
     )
 

@@ -13,6 +13,7 @@ from controller.compilation.source_reconciler import SourceReconciler
 from controller.composition.access import ServicePeerWork, compose_access
 from controller.composition.api import ServedParts, compose_actions, compose_key_changes, compose_service
 from controller.composition.compilation import compose_compilation
+from controller.composition.fleet_status import compose_fleet_status
 from controller.composition.messages import compose_handlers, compose_wire
 from controller.composition.pull_requests import compose_pull_requests
 from controller.composition.reactions import compose_reactor
@@ -22,6 +23,7 @@ from controller.composition.rollouts import compose_rollouts
 from controller.composition.runners import compose_engines, compose_runners
 from controller.composition.shared import Resources, Shared, share
 from controller.engines.engines import Engines
+from controller.fleet_status.fleet_status import FleetStatus
 from controller.messages.message_handlers import MessageHandlers
 from controller.observe.event_log import EventLog
 from controller.observe.metrics import Metrics
@@ -57,6 +59,7 @@ class Parts:
     rollouts: RolloutReconciler
     minion_rollbacks: MinionRollbacks
     unconfirmed: UnconfirmedMinions
+    fleet_status: FleetStatus
     handlers: MessageHandlers
     service: ControllerService
     pull_requests: PullRequests
@@ -94,6 +97,7 @@ def compose(resources: Resources) -> Parts:
         engines=engines,
         returners=returners,
         fleet=fleet,
+        fleet_status=compose_fleet_status(shared, reconciler, compilation, fleet),
     )
     wire.backpressure.attach(wire.server, handlers.deliver)
     return Parts(
@@ -111,6 +115,7 @@ def compose(resources: Resources) -> Parts:
         rollouts=fleet.rollouts,
         minion_rollbacks=fleet.minion_rollbacks,
         unconfirmed=fleet.unconfirmed,
+        fleet_status=served.fleet_status,
         handlers=handlers,
         service=compose_service(shared, compilation, actions, served),
         pull_requests=pull_requests,

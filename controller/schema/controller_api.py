@@ -19,6 +19,7 @@ from controller.schema.fleet.rollouts import (
     RolloutAction,
     RolloutView,
 )
+from controller.schema.fleet.status import FleetStatusView, GroupScope
 from controller.schema.jobs import JobDetail, JobKill, JobsQuery, JobView
 from controller.schema.keys import (
     ControllerKey,
@@ -68,6 +69,9 @@ class ControllerApi(Protocol):
 
     async def select(self, target: TargetExpression) -> Sequence[str]:
         """Ids of the accepted minions that a target names."""
+
+    async def fleet_status(self, by: GroupScope) -> FleetStatusView:
+        """Where the fleet, its environments or its waves stand."""
 
     def returners(self) -> Sequence[ReturnerStatus]:
         """Returners that ever got something, and how they are doing."""

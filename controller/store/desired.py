@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import msgspec
@@ -19,6 +20,7 @@ from highstate.types import Problem
 _PROBLEMS = msgspec.json.Decoder(tuple[Problem, ...])
 _REMARKS = msgspec.json.Decoder(tuple[tuple[Problem, ...], tuple[str, ...]])
 """Warnings, and what the compile stands on."""
+_SALTENVS = msgspec.json.Decoder(tuple[str, ...])
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +69,14 @@ def desired_record(row: Mapping[Any, Any]) -> DesiredRecord:
     values["errors"] = _PROBLEMS.decode(row["errors"]) if row["errors"] else ()
     remarks = values.pop("remarks")
     values["warnings"], values["volatile"] = _REMARKS.decode(remarks) if remarks else ((), ())
+    values["saltenvs"] = _saltenvs(row["saltenvs"] or "[]")
     return DesiredRecord(**values)
+
+
+@lru_cache(maxsize=1024)
+def _saltenvs(packed: str) -> tuple[str, ...]:
+    """Few of them are different."""
+    return _SALTENVS.decode(packed)
 
 
 def _values(record: DesiredRecord) -> dict[str, Any]:
@@ -81,4 +90,6 @@ def _values(record: DesiredRecord) -> dict[str, Any]:
         "errors": msgspec.json.encode(record.errors) if record.errors else None,
         "compiled_at": record.compiled_at,
         "remarks": msgspec.json.encode((record.warnings, record.volatile)) if remarked else None,
+        "saltenvs": msgspec.json.encode(record.saltenvs).decode() if record.saltenvs else None,
+        "since": record.since,
     }

@@ -107,6 +107,10 @@ class DesiredRecord:
     volatile: tuple[str, ...] = ()
     """What else than trees and grains it stands on: functions of the machine, external pillars, a vault, programs."""
     compiled_at: float = 0.0
+    saltenvs: tuple[str, ...] = ()
+    """From which its states come; of one that failed those of before."""
+    since: float | None = None
+    """When the document became another one, or its compiles began to fail or to go well."""
     document: bytes | None = None
     """Packed document, to be written; None when the store has one with this digest. Never set on what is read."""
 

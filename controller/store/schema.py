@@ -21,7 +21,7 @@ from sqlalchemy import (
 
 from controller.store.column_types import INTEGER, TEXT, short_text
 
-HEAD = "0022"
+HEAD = "0023"
 """The newest migration."""
 
 metadata = MetaData(
@@ -115,6 +115,8 @@ desired = Table(
     Column("errors", LargeBinary),
     Column("compiled_at", Float, nullable=False),
     Column("remarks", LargeBinary),
+    Column("saltenvs", TEXT),
+    Column("since", Float),
 )
 
 applied = Table(
@@ -160,6 +162,18 @@ confirmations = Table(
     Column("since", Float, nullable=False),
 )
 """What is confirmed on minions with `apply: confirm`, and which document waits for that."""
+
+conditions = Table(
+    "conditions",
+    metadata,
+    Column("scope", short_text(16), primary_key=True),
+    Column("name", short_text(255), primary_key=True),
+    Column("type", short_text(32), primary_key=True),
+    Column("status", short_text(8), nullable=False),
+    Column("reason", short_text(64), nullable=False),
+    Column("since", Float, nullable=False),
+)
+"""What holds of the fleet, its environments and its waves, and since when."""
 
 runs = Table(
     "runs",

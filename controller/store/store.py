@@ -31,6 +31,7 @@ from controller.store.pull_requests import PullRequestTable
 from controller.store.queues import Queues
 from controller.store.reports import Reports
 from controller.store.revisions import Revisions
+from controller.store.rollouts.conditions import Conditions
 from controller.store.rollouts.confirmations import Confirmations
 from controller.store.rollouts.quarantine import QuarantineTable
 from controller.store.rollouts.table import RolloutTable
@@ -65,6 +66,7 @@ class Store:
         self.applied = Applied(database)
         self.holds = Holds(database)
         self.confirmations = Confirmations(database)
+        self.conditions = Conditions(database)
         self.facts = FactsTable(database)
         self.mines = Mines(database)
         self.secrets = SecretsTable(database)

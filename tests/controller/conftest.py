@@ -29,6 +29,15 @@ from controller.config.settings import ControllerSettings, load_settings
 from controller.observe.metrics import Metrics, MinionSample
 from controller.schema.errors import ServiceError
 from controller.schema.events import EventView, WhyStep, WhyView
+from controller.schema.fleet.status import (
+    FleetStatusView,
+    GroupCondition,
+    GroupScope,
+    GroupStatus,
+    ReasonCount,
+    RevisionCount,
+    StateCount,
+)
 from controller.schema.keys import ControllerKey, KeyRefusals, KeyView
 from controller.schema.minions import CompileView, EngineStatus, MinionStatus, ReturnerStatus, VolatileRead
 from controller.schema.plans import DriftView, FieldDiff, MinionDiff, StateDiff
@@ -133,6 +142,27 @@ class Desk:
     def remotes(self) -> Sequence[RemoteStatus]:
         """One that fails."""
         return [RemoteStatus(name="states", url="https://git/states", commit="abc1234def", error="connection refused")]
+
+    async def fleet_status(self, by: GroupScope) -> FleetStatusView:
+        """One group of two minions, of which one does not compile."""
+        group = GroupStatus(
+            scope=by,
+            name=by,
+            minions=2,
+            connected=1,
+            states=(
+                StateCount(sync="Synced", health="Healthy", minions=1),
+                StateCount(sync="OutOfSync", health="Degraded", minions=1),
+            ),
+            revisions=(RevisionCount(revision="abc1234", attempted=2, applied=1),),
+            reasons=(ReasonCount(reason="CompileError", message="db.sls:3\x1b[31m", minions=1, names=("db1",)),),
+            conditions=(
+                GroupCondition(
+                    type="Compiled", status="False", reason="CompileError", message="1", last_transition=1_000.0
+                ),
+            ),
+        )
+        return FleetStatusView(at=2_000.0, groups=(group,))
 
     def engines(self) -> Sequence[EngineStatus]:
         """None."""

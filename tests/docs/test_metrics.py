@@ -10,15 +10,27 @@ import yaml
 from prometheus_client.parser import text_string_to_metric_families
 
 from controller.observe.cluster_metrics import ClusterMetrics
+from controller.observe.fleet_metrics import FleetMetrics
 from controller.observe.metrics import Metrics, MinionSample
 from controller.observe.pull_metrics import PullMetrics
 from controller.observe.relay_metrics import RelayMetrics
 from controller.observe.rollout_metrics import RolloutMetrics
+from controller.schema.fleet.status import GroupCondition, GroupStatus, StateCount
 from controller.schema.minions import HealthName, SyncName
 from wire.messages import RunKind
 from wire.server.types import RefusalReason, RelayCounts
 
 PAGE = "docs/metrics.md"
+_GROUP = GroupStatus(
+    scope="wave",
+    name="web",
+    minions=1,
+    connected=1,
+    states=(StateCount(sync="Synced", health="Healthy", minions=1),),
+    conditions=(
+        GroupCondition(type="Synced", status="True", reason="Synced", message="1 minion", last_transition=1.0),
+    ),
+)
 
 
 @pytest.fixture(scope="module")
@@ -65,6 +77,7 @@ def series() -> dict[str, tuple[str, frozenset[str]]]:
     rollouts = RolloutMetrics(metrics.registry)
     rollouts.ended("Failed")
     rollouts.phase("Failed")
+    FleetMetrics(metrics.registry, lambda: [_GROUP])
     rollouts.taken_back(1)
     pulls = PullMetrics(metrics.registry)
     pulls.previewed(0.1, ok=True)

@@ -4,18 +4,26 @@ from __future__ import annotations
 
 import contextlib
 import time
+from functools import partial
 from pathlib import Path
 
 import click
 
 from controller.cli import options, output
 from controller.cli.client import Client
+from controller.cli.group_output import show_groups
+from controller.schema.fleet.status import FleetStatusView
 from controller.schema.minions import EngineStatus, MinionStatus, ReturnerStatus, StatusView
 
 
 @click.command("status")
 @click.argument("target", required=False)
 @options.targeting
+@click.option(
+    "--by",
+    type=click.Choice(["fleet", "environment", "wave"]),
+    help="Show minions together: counts, revisions, conditions, and why some are not well.",
+)
 @click.option("--watch", is_flag=True, help="Show it again every two seconds until Ctrl-C.")
 @click.option(
     "-v",
@@ -26,18 +34,21 @@ from controller.schema.minions import EngineStatus, MinionStatus, ReturnerStatus
 @options.out
 @options.config_dir
 def status_command(
-    target: str | None, kind: str | None, watch: bool, verbose: bool, out: str, config_dir: Path
+    target: str | None, kind: str | None, by: str | None, watch: bool, verbose: bool, out: str, config_dir: Path
 ) -> None:
     """Sync and health of all minions, or of those that TARGET (a glob) matches."""
     if kind is not None and target is None:
         raise click.UsageError(f"a kind of target ({kind}) needs a TARGET")
+    if by is not None and target is not None:
+        raise click.UsageError("--by shows all minions: leave TARGET out")
     with Client(config_dir) as client:
         while True:
             query = {} if target is None else {"expression": target, "kind": kind}
-            view = client.get("/status", StatusView, **query)
+            show = partial(_show, client.get("/status", StatusView, **query), out, verbose) if by is None else None
+            show = show or partial(show_groups, client.get("/status/fleet", FleetStatusView, by=by), out)
             if watch and out == "text":
                 click.clear()
-            _show(view, out, verbose)
+            show()
             if not watch:
                 return
             with contextlib.suppress(InterruptedError):

@@ -491,3 +491,19 @@ def test_tables_fit_80_columns(served, config_dir, verb, heads, word):
     assert max(map(len, lines)) <= 80
     assert lines[0].split()[: len(heads)] == heads
     assert any(word in line for line in lines)
+
+
+def test_status_of_the_fleet_together(saltern, served):
+    done = saltern("status", "--by", "wave")
+    assert done.code == 0
+    assert done.out.splitlines()[0].split() == [
+        "GROUP", "MINIONS", "CONNECTED", "SYNCED", "HEALTHY", "APPLIED", "WORST",
+    ]  # fmt: skip
+    assert done.out.splitlines()[1].split()[:5] == ["wave", "2", "1", "1", "1"]
+    assert "1 x CompileError: db1" in done.out
+    assert "\x1b" not in done.out
+    view = json.loads(saltern("status", "--by", "fleet", "--out", "json").out)
+    assert view["groups"][0]["conditions"][0]["type"] == "Compiled"
+    refused = saltern("status", "web*", "--by", "fleet")
+    assert (refused.code, "leave TARGET out" in refused.err) == (64, True)
+    assert saltern("status", "--by", "nobody").code == 64

@@ -1,0 +1,1 @@
+"""Where the fleet, its environments and its waves stand."""
