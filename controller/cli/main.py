@@ -13,6 +13,7 @@ from collections.abc import Sequence
 import click
 
 from controller.cli.failure import FAILED, INTERRUPTED, OK, USAGE, Failure
+from controller.cli.salt_options import reason_for
 from options.near_names import did_you_mean, near
 
 VERBS: dict[str, tuple[str, str]] = {
@@ -164,8 +165,16 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def _related(error: click.UsageError) -> click.UsageError:
-    """The error, which hints at options that are like the one that is not known, and at no others."""
-    if not isinstance(error, click.NoSuchOption) or not error.possibilities:
+    """The error, which hints at options that are like the one that is not known, and at no others.
+
+    An option of Salt's that no verb has is told with the reason.
+    """
+    if not isinstance(error, click.NoSuchOption):
+        return error
+    verb = error.ctx.info_name if error.ctx is not None else None
+    if reason := reason_for(verb or "", error.option_name):
+        return click.UsageError(f"No such option {error.option_name!r}: {reason}.", error.ctx)
+    if not error.possibilities:
         return error
     known = {option.lstrip("-"): option for option in error.possibilities}
     like = [known[name] for name in near(error.option_name.lstrip("-"), known, most=3)]

@@ -1,6 +1,7 @@
 """Options of Salt's programs that all of them take in one way, before each reads its own.
 
-Those that mean nothing here are taken out and told with the reason: the table is `WITHOUT_MEANING`. `--version`,
+Those that mean nothing here are taken out and told with the reason: the table is
+`controller.cli.salt_options.WITHOUT_MEANING`. `--version`,
 `--args-stdin`, `--no-parse` and `--config-dump` do what they do in Salt; of `salt-key` and `salt-cp`, whose other words
 are those of `saltern`, also credentials and the options of output and log.
 """
@@ -17,37 +18,12 @@ from pathlib import Path
 
 import click
 
+from controller.cli.salt_options import WITHOUT_MEANING
 from minion.call.outputters.as_json import as_json
 from saltern.client import client_config
 from saltern.client.connection import Connection
 from saltern.salt_names.configurations import own_path
 
-WITHOUT_MEANING = {
-    "--saltfile": (True, "there is no Saltfile; put options into the configuration"),
-    "--hard-crash": (False, "an error of the program is shown as a line"),
-    "--module-executors": (True, "functions have no executors; `sudo_user` is none of the minion's options"),
-    "--executor-opts": (True, "functions have no executors"),
-    "--start-event": (False, "`saltern jobs show JID` says who has begun; the event saltern/run/RUN/progress is sent"),
-    "--enable-profiling": (False, "nothing is profiled; `salt-call --profile` shows where the time of states goes"),
-    "--profiling-path": (True, "nothing is profiled"),
-    "--hosts": (False, "there are no rosters; `saltern minions` lists who is known"),
-    "-H": (False, "there are no rosters; `saltern minions` lists who is known"),
-    "--user": (True, "the program runs as who starts it"),
-    "-u": (True, "the program runs as who starts it"),
-    "--priv": (True, "the program runs as who starts it; of salt-key: nothing is signed"),
-    "--proxyid": (True, "there are no proxy minions"),
-    "--resources": (False, "minions manage no resources"),
-    "--tgt": (True, "minions manage no resources"),
-    "--tgt-type": (True, "minions manage no resources"),
-    "--master": (True, "functions of this machine ask the controller of its agent"),
-    "--set-metadata": (True, "functions of this machine are no jobs"),
-    "--jid": (True, "the controller gives a job its id"),
-    "--gen-signature": (False, "the controller's key is checked by each minion, and nothing is signed with it"),
-    "--auto-create": (False, "nothing is signed"),
-    "--signature-path": (True, "nothing is signed"),
-    "--pub": (True, "nothing is signed"),
-}
-"""Option -> whether a value follows it, and what to tell."""
 _OWN_OF = {"salt-call": ("--hard-crash", "--no-parse", "--args-stdin")}
 """Options of a program that are in the tables here and that it reads by itself."""
 _PLAIN_ONLY = ("salt-key", "salt-cp")
