@@ -135,6 +135,7 @@ class Autosign:
                     known = _Lines(version, tuple(line for line in lines if line and not line.startswith("#")))
                     self._read[path] = known
         except FileNotFoundError:
+            self._tell(path, "there is no such file, so that it names nobody; a relative path begins at root_dir")
             return ()
         except OSError as error:
             self._tell(path, error.strerror or "cannot be read")
