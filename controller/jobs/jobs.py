@@ -44,7 +44,7 @@ from wire.server.server import Server
 MOST_NEWS = 1000
 """How far runs are that nobody has read yet; more are not kept, since newer ones come."""
 
-_Asked: TypeAlias = "tuple[str, asyncio.Future[RunResult] | None]"
+Asked: TypeAlias = "tuple[str, asyncio.Future[RunResult] | None]"
 _News: TypeAlias = "asyncio.Queue[tuple[str, RunProgress] | asyncio.Future[RunResult]]"
 
 REACTOR = "Reactor"
@@ -85,7 +85,7 @@ class Jobs:
             yield item
 
     async def returns(
-        self, asked: Mapping[str, _Asked], question: CallQuestion
+        self, asked: Mapping[str, Asked], question: CallQuestion
     ) -> AsyncIterator[CallReturn | CallProgress]:
         """What comes of the calls that `start` began, as `call` gives it."""
         async for minion, run_id, news in self.gather(asked, question.timeout or DEADLINE, progress=question.progress):
@@ -96,7 +96,7 @@ class Jobs:
 
     def start(
         self, minions: Sequence[str], question: CallQuestion, *, user: str = "", cause: int = 0, job: str = ""
-    ) -> dict[str, _Asked]:
+    ) -> dict[str, Asked]:
         """Have minions call a function; for `gather`, or `forget` when nobody waits. ServiceError for bad arguments.
 
         Args:
@@ -106,7 +106,7 @@ class Jobs:
             cause: id of the event that the job follows from; of one that `opened` knows, that of its beginning.
             job: its id, where `opened` knows it already; empty: it begins here, with the id of its first run.
         """
-        asked: dict[str, _Asked] = {}
+        asked: dict[str, Asked] = {}
         question = with_jids_as_text(question)
         returners, of_tree = self.returners.read_for_minions(question.ret, question.ret_config, question.ret_kwargs)
         if of_tree:
@@ -162,7 +162,7 @@ class Jobs:
         found = {run.run_id: self.reconciler.forbidden(run.minion, manual=manual) for run in runs}
         return {run_id: f"{why}: nothing was run" for run_id, why in found.items() if why}
 
-    def forget(self, asked: Mapping[str, _Asked]) -> None:
+    def forget(self, asked: Mapping[str, Asked]) -> None:
         """Nobody waits for what `start` gave."""
         for run_id, _ in asked.values():
             self.waiters.pop(run_id, None)
@@ -245,16 +245,16 @@ class Jobs:
 
     @overload
     def gather(
-        self, asked: Mapping[str, _Asked], timeout: float, *, progress: Literal[False] = False
+        self, asked: Mapping[str, Asked], timeout: float, *, progress: Literal[False] = False
     ) -> AsyncIterator[tuple[str, str, RunResult | None]]: ...
 
     @overload
     def gather(
-        self, asked: Mapping[str, _Asked], timeout: float, *, progress: bool
+        self, asked: Mapping[str, Asked], timeout: float, *, progress: bool
     ) -> AsyncIterator[tuple[str, str, RunResult | RunProgress | None]]: ...
 
     async def gather(
-        self, asked: Mapping[str, _Asked], timeout: float, *, progress: bool = False
+        self, asked: Mapping[str, Asked], timeout: float, *, progress: bool = False
     ) -> AsyncIterator[tuple[str, str, RunResult | RunProgress | None]]:
         """(minion, run id, result) as results come; None for who is not connected or does not answer in time.
 

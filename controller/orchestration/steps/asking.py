@@ -11,7 +11,7 @@ from typing import Any, TypedDict
 
 from controller.jobs.batch_events import BatchEvents
 from controller.jobs.job_outcomes import UNREACHABLE
-from controller.jobs.jobs import returned
+from controller.jobs.jobs import Asked, returned
 from controller.jobs.state_calls import STOPPED
 from controller.orchestration.steps.step import StepContext, StepFailed
 from controller.runners.fleet import target_of
@@ -168,19 +168,24 @@ async def _ask_group(
     step: StepContext, minions: Sequence[str], question: CallQuestion, job: str, cause: int, timeout: float
 ) -> dict[str, CallReturn]:
     jobs, store = step.call.ports.jobs, step.call.ports.store
-    asked_before = [run for run in store.runs.of_job(job) if run.outcome != UNREACHABLE]
+    asked_before = [run for run in store.runs.of_job(job) if UNREACHABLE not in (run.outcome, run.ending)]
     before = {run.minion: run for run in asked_before if run.minion in minions}
     found = {minion: _kept(run, store.runs.result(run.run_id)) for minion, run in before.items() if _ended(run)}
     for minion in [minion for minion, one in found.items() if one.error == STOPPED]:  # it was never asked
         del found[minion], before[minion]
     fresh = [minion for minion in minions if minion not in before]
+    open_runs = [run for minion, run in before.items() if minion not in found]
+    asked: dict[str, Asked] = {run.minion: (run.run_id, jobs.wait(run.run_id)) for run in open_runs}
+    asking = asyncio.create_task(_ask_again(step, open_runs, question))
     await _reconnected(step, fresh)
     await jobs.returners.look(question.ret)
-    asked = dict(jobs.start(fresh, question, user=step.call.user, cause=cause, job=job))
-    open_runs = [run for minion, run in before.items() if minion not in found]
-    asked |= {run.minion: (run.run_id, jobs.wait(run.run_id)) for run in open_runs}
-    asking = asyncio.create_task(_ask_again(step, open_runs, question))
+    asked |= jobs.start(fresh, question, user=step.call.user, cause=cause, job=job)
     try:
+        async for minion, run_id, result in jobs.gather(asked, timeout):
+            found[minion] = returned(minion, run_id, result, timeout)
+        # What an earlier controller has sent, and never came to its minion, was not run: the minion is asked anew.
+        lost = [run.minion for run in open_runs if found[run.minion].ending == UNREACHABLE]
+        asked = jobs.start(lost, question, user=step.call.user, cause=cause, job=job)
         async for minion, run_id, result in jobs.gather(asked, timeout):
             found[minion] = returned(minion, run_id, result, timeout)
     finally:
@@ -218,6 +223,7 @@ def _kept(run: RunRecord, result: Any) -> CallReturn:
         states=kept.get("states") or {},
         value=kept.get("value"),
         error=kept.get("error") or "",
+        ending=run.ending,  # type: ignore[arg-type]
         seconds=run.seconds or 0.0,
     )
     return returned(run.minion, run.run_id, whole, 0.0)
