@@ -26,6 +26,8 @@ RETURNERS_OF_CALL = "returners-of-call"
 """Says in `Hello.takes` that the minion gives what a `Call` returns to its `returners`; an older one would not."""
 CHECKS_CALLS = "checks-calls"
 """Says in `Hello.takes` that the minion knows `CheckCalls`."""
+CHECKS_RUNS = "checks-runs"
+"""Says in `Hello.takes` that the minion answers `CheckCalls` for any run, and begins none that it was asked about."""
 HEALS_ALONE = "heals-alone"
 """Says in `Hello.takes` that the minion knows `Autonomy`."""
 MOST_CHECKED = 1000
@@ -535,8 +537,8 @@ class Call(_Message, tag="call", frozen=True, kw_only=True):
 
 
 class CheckCalls(_Message, tag="check-calls", frozen=True, kw_only=True):
-    """Asks for these calls, which have no result yet. Answer for each that goes on: `RunStarted`, once it has begun;
-    for one that is over, or that never came: its `RunResult`.
+    """Asks for these runs, which have no result yet. Answer for each that goes on: `RunStarted`, once it has begun;
+    for one that is over, that never came, or that still waits for its document (it is forgotten): its `RunResult`.
     """
 
     run_ids: tuple[Name, ...]

@@ -25,7 +25,7 @@ from controller.observe.run_text import count_states, progress_data, run_summary
 from controller.reconcile.observation import is_touched_check
 from controller.reconcile.reconciler import Reconciler
 from controller.sessions.sessions import Progress, Session
-from controller.store import RunRecord
+from controller.store import NEVER_BEGUN, RunRecord
 from reactors import tags
 from wire.messages import APPLIES_NOW, MOST_METADATA, NOT_APPLIED, RunProgress, RunResult
 
@@ -193,6 +193,8 @@ class RunResults:
                 event = self._publish_result(run, result, changed, failed)
                 if run.kind in ("call", "preview"):
                     self.reconciler.forget_run(run)
+                elif result.ending == NEVER_BEGUN:
+                    self.reconciler.never_began(run)
                 else:
                     self.reconciler.ended(run, result.outcome, cause=event)
         if first:

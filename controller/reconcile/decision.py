@@ -53,6 +53,8 @@ class OpenRun:
     asked_at: float
     whole: bool = False
     """Whether it runs the whole highstate."""
+    person: bool = False
+    """Whether a person has asked for it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,6 +135,8 @@ class ObservedState:
     """Whether the minion can be told what it may do while it reaches no controller."""
     autonomy: str = ""
     """Digest of the rules for that which it has, or was sent in this session."""
+    knows_checks: bool = False
+    """Whether the minion can be asked how a run stands that it may not know of."""
     acting: tuple[str, ...] = ()
     """Keys of the states that are known to act each time, where its last drift check has found such."""
     hold_until: float | None = None
@@ -264,6 +268,13 @@ class Resend:
 
 
 @dataclass(frozen=True, slots=True)
+class CheckRun:
+    """Ask how a run stands that the minion may not know of, and that it may not begin any more."""
+
+    run_id: str
+
+
+@dataclass(frozen=True, slots=True)
 class TimeOutRun:
     """Close a run without a result: nothing was heard of it for too long. It counts as failed."""
 
@@ -283,23 +294,29 @@ class RequeueAfter:
     time: float
 
 
-Instruction: TypeAlias = (
+WithConnection: TypeAlias = (
     SendDesired
     | SendApplied
     | SendAutonomy
     | TakeApplied
-    | WaitForRemotes
     | Apply
     | ApplyRequested
-    | JoinRun
-    | AfterRun
-    | Decline
     | Remediate
     | RemediateApplied
     | CheckPush
-    | SkipCheck
     | ApplyMissed
     | Resend
+    | CheckRun
+)
+"""What is carried out only while the minion is connected."""
+
+Instruction: TypeAlias = (
+    WithConnection
+    | WaitForRemotes
+    | JoinRun
+    | AfterRun
+    | Decline
+    | SkipCheck
     | TimeOutRun
     | ReleaseHold
     | ConfirmInstruction
@@ -412,7 +429,7 @@ def _next(state: ObservedState, policy: MinionPolicy, now: float, run_timeout: f
 def _following(state: ObservedState, policy: MinionPolicy, now: float, run_timeout: float) -> list[Instruction]:
     """For a minion that is connected and does what this controller says."""
     if state.open_run is not None:
-        return _with_open_run(state, state.open_run, now, run_timeout)
+        return _with_open_run(state, state.open_run, policy, now, run_timeout)
     if state.lags:
         return [WaitForRemotes()]
     document = _keep_applied(state) if _waits(state, policy, now) else _send_desired(state)
@@ -459,15 +476,30 @@ def _joined(run: OpenRun, request: Request, desired: str) -> JoinRun | AfterRun:
     return JoinRun(run.run_id) if answers else AfterRun(run.run_id)
 
 
-def _with_open_run(state: ObservedState, run: OpenRun, now: float, run_timeout: float) -> list[Instruction]:
+def _with_open_run(
+    state: ObservedState, run: OpenRun, policy: MinionPolicy, now: float, run_timeout: float
+) -> list[Instruction]:
     if now >= run.asked_at + run_timeout:
         return [TimeOutRun(run.run_id)]
     # One run at a time, and no newer document before its result is there: the minion may have to take it up again,
     # and what it did decides what the next run has to look at.
-    resume: list[Instruction] = [] if run.sent else [Resend(run.run_id)]
-    if run.digest == state.desired:
+    begins = _may_begin(state, run, policy, now) or not state.knows_checks
+    resume: list[Instruction] = []
+    if not run.sent:
+        resume = [Resend(run.run_id) if begins else CheckRun(run.run_id)]
+    if begins and run.digest == state.desired:
         resume = _send_desired(state) + resume
     return [*resume, RequeueAfter(run.asked_at + run_timeout)]
+
+
+def _may_begin(state: ObservedState, run: OpenRun, policy: MinionPolicy, now: float) -> bool:
+    """Whether a run that was asked for, and may be lost with its connection, may still begin."""
+    if state.paused or run.digest != state.desired:
+        return False
+    if run.digest != state.applied and (state.gated or (policy.apply == "manual" and not run.person)):
+        return False
+    window = look(policy.windows, now)
+    return window.open or (run.person and window.manual)
 
 
 def _send_desired(state: ObservedState) -> list[Instruction]:

@@ -12,7 +12,7 @@ from controller.reconcile.confirming import Confirmation
 from controller.reconcile.decision import Drift, LastRun, ObservedState, OpenRun, Request
 from controller.sessions.sessions import Session
 from controller.store import ConfirmationRecord, RunRecord, StatusRow
-from wire.messages import HEALS_ALONE
+from wire.messages import CHECKS_RUNS, HEALS_ALONE
 
 GOOD = frozenset({"ok", "changed"})
 """Outcomes after which a document counts as applied."""
@@ -89,6 +89,7 @@ def observe(
         gated=gated,
         knows_autonomy=session is not None and HEALS_ALONE in session.takes,
         autonomy=session.autonomy if session else "",
+        knows_checks=session is not None and CHECKS_RUNS in session.takes,
         acting=acting,
         hold_until=row.hold.until if row.hold else None,
         superseded=superseded,
@@ -117,7 +118,14 @@ def _open_run(run: RunRecord | None, session: Session | None) -> OpenRun | None:
     if run is None:
         return None
     sent = session is not None and run.run_id in session.sent
-    return OpenRun(run_id=run.run_id, digest=run.digest, sent=sent, asked_at=run.created, whole=run.keys is None)
+    return OpenRun(
+        run_id=run.run_id,
+        digest=run.digest,
+        sent=sent,
+        asked_at=run.created,
+        whole=run.keys is None,
+        person=bool(run.user),
+    )
 
 
 def _confirmation(record: ConfirmationRecord | None) -> Confirmation | None:

@@ -28,6 +28,7 @@ from controller.reconcile.decision import (
     ApplyMissed,
     ApplyRequested,
     CheckPush,
+    CheckRun,
     Decline,
     Declined,
     Instruction,
@@ -46,6 +47,7 @@ from controller.reconcile.decision import (
     TakeApplied,
     TimeOutRun,
     WaitForRemotes,
+    WithConnection,
     reconcile,
 )
 from controller.reconcile.documents import Documents
@@ -67,7 +69,7 @@ from reactors.bus import Bus
 from reactors.clock_steps import ClockSteps
 from reactors.remediation import AutonomyRules, digest_of_rules
 from reactors.windows import look, window_text
-from wire.messages import Autonomy, Run, RunKind, ToMinion
+from wire.messages import Autonomy, CheckCalls, Run, RunKind, ToMinion
 from wire.server.server import Server
 
 log = structlog.get_logger("saltern.reconcile")
@@ -286,31 +288,29 @@ class Reconciler:
         match instruction:
             case Decline(why=answer) | JoinRun(run_id=answer) | (AfterRun() as answer):
                 self._answers[minion] = answer
-                return
             case SkipCheck(run_id=run_id):
                 self._checks.checked[minion] = run_id
-                return
             case RequeueAfter(time=time):
                 self._queue.add_at(minion, time)
-                return
             case TimeOutRun(run_id=run_id):
                 self._time_out(run_id, now)
-                return
             case WaitForRemotes():
                 if seconds := self.lag.wait(minion):
                     self._queue.add_at(minion, now + seconds)
-                return
             case ReleaseHold():
                 self._release(row)
-                return
             case NoteConfirmation() | ForgetConfirmation() | TakeBack():
                 self.confirmations.carry_out(row, instruction, self.policy_of(row))
                 if not isinstance(instruction, TakeBack):
                     self.wake([minion])
-                return
-        session = self.sessions.session(minion)
-        if session is None:
-            return  # it disconnected while its instructions were carried out; its next Hello wakes it
+            case _:
+                session = self.sessions.session(minion)
+                if session is not None:  # else it disconnected meanwhile, and its next Hello wakes it
+                    self._carry_out_there(row, session, instruction)
+
+    def _carry_out_there(self, row: StatusRow, session: Session, instruction: WithConnection) -> None:
+        """What needs a connection."""
+        minion = row.minion.id
         match instruction:
             case SendDesired():
                 self._send_desired(row, session)
@@ -339,6 +339,9 @@ class Reconciler:
                 self.start(row, session, order, event=self._reports.get(minion, 0))
             case Resend(run_id=run_id):
                 self._resend(run_id, session)
+            case CheckRun(run_id=run_id):
+                self._send(session, CheckCalls(run_ids=(run_id,)))
+                session.sent.add(run_id)
             case _:
                 assert_never(instruction)
 
@@ -568,6 +571,11 @@ class Reconciler:
         """A run that says nothing of what is applied has ended."""
         self._run_events.pop(run.run_id, None)
         self._tests.ended(run)
+
+    def never_began(self, run: RunRecord) -> None:
+        """A run that was asked for was lost on its way, and the minion begins it no more."""
+        self.forget_run(run)
+        self.wake([run.minion])
 
     def run_event(self, run: RunRecord) -> int:
         """Id of the event of a run's start; 0 for a run that the minion began by itself."""

@@ -2,6 +2,7 @@
 
 from controller.store.errors import KeyConflict, KeyUnknown, StoreError, StoreTooNew, StoreUnavailable
 from controller.store.records import (
+    NEVER_BEGUN,
     AppliedRecord,
     ConfirmationRecord,
     DesiredRecord,
@@ -22,6 +23,7 @@ from controller.store.records import (
 from controller.store.store import Store
 
 __all__ = [
+    "NEVER_BEGUN",
     "AppliedRecord",
     "ConfirmationRecord",
     "DesiredRecord",

@@ -15,6 +15,9 @@ import msgspec
 from highstate.types import Problem
 from wire.messages import FactAnswer, FactQuery, KeyRole, RunKind
 
+NEVER_BEGUN = "unreachable"
+"""`RunRecord.ending` of a run that was lost on its way to its minion: nothing of it was run."""
+
 KeyStatus: TypeAlias = Literal["pending", "accepted", "rejected"]
 RecordKind: TypeAlias = RunKind | Literal["runner", "wheel"]
 """Of a minion's runs, and of the controller's own calls."""

@@ -56,6 +56,7 @@ from wire.client import ConnectionEvent, Disconnected, NotUnderstood
 from wire.errors import BadKey, CannotConnect, PatchMismatch
 from wire.messages import (
     CHECKS_CALLS,
+    CHECKS_RUNS,
     HEALS_ALONE,
     RETURNERS_OF_CALL,
     ROTATE_KEY,
@@ -594,7 +595,7 @@ class Agent:
             follows=self.links.may_follow(name),
             session=self._session_id,
             agent=f"saltern python/{sys.version_info.major}.{sys.version_info.minor}",
-            takes=(STATES_OF_CALL, RETURNERS_OF_CALL, ROTATE_KEY, CHECKS_CALLS, HEALS_ALONE),
+            takes=(STATES_OF_CALL, RETURNERS_OF_CALL, ROTATE_KEY, CHECKS_CALLS, CHECKS_RUNS, HEALS_ALONE),
             autonomy=self._remediation.digest,
         )
 

@@ -242,12 +242,16 @@ class RunJobs:
         self.events.follow(run_id, folder.events, controller=controller)
 
     def check(self, run_id: str, controller: str = "") -> None:
-        """Say how a call stands that the controller has no result of. One that is not known was lost on its way."""
+        """Say how a run stands that the controller has no result of.
+
+        One that is not known was lost on its way; one that waits for its document is begun no more.
+        """
         if run_id in self._jobs:
             if self._jobs[run_id].child is not None:
                 self._tell_started(self._jobs[run_id], controller)
-        elif run_id not in self._waiting_for_document and not self.outbox.send_again(run_id, controller):
-            log.warning("event=call_unknown run_id=%s", run_id)
+        elif not self.outbox.send_again(run_id, controller):
+            self._waiting_for_document.pop(run_id, None)
+            log.warning("event=run_unknown run_id=%s", run_id)
             self._ports.send(
                 RunResult(
                     run_id=run_id,

@@ -23,6 +23,7 @@ from wire.errors import PatchMismatch
 from wire.keys import KeyPair, fingerprint
 from wire.messages import (
     CHECKS_CALLS,
+    CHECKS_RUNS,
     STATES_OF_CALL,
     Call,
     CheckCalls,
@@ -232,7 +233,7 @@ class SwarmMember:
         return {"os": "Simulated", **self._behaviour.grains, **self._own_grains, "id": self.id, "simulated": True}
 
     def _hello(self) -> Hello:
-        takes = (STATES_OF_CALL, CHECKS_CALLS)
+        takes = (STATES_OF_CALL, CHECKS_CALLS, CHECKS_RUNS)
         return Hello(id=self.id, grains=self._grains(), held=self._held, session=self._name, agent=AGENT, takes=takes)
 
     def _keep_alive(self) -> KeepAlive:

@@ -45,6 +45,7 @@ from reactors.bus import Bus
 from wire import patch
 from wire.messages import (
     CHECKS_CALLS,
+    CHECKS_RUNS,
     CheckCalls,
     DesiredUpdate,
     Held,
@@ -223,7 +224,8 @@ class Machine:
             say(RunStarted(run_id=run_id))
         elif run_id in self.results:
             say(self.results[run_id])
-        elif run_id not in self.waiting:
+        else:
+            self.waiting.pop(run_id, None)
             say(
                 RunResult(
                     run_id=run_id, kind="call", generation=0, digest="", outcome="error", error="it never came",
@@ -528,7 +530,9 @@ class SimulatedFleet:
         """A minion connects."""
         machine = self.machines[minion]
         machine.connected, machine.connection = True, machine.connection + 1
-        hello = Hello(id=minion, grains={"id": minion}, held=machine.digest, session="s", takes=(CHECKS_CALLS,))
+        hello = Hello(
+            id=minion, grains={"id": minion}, held=machine.digest, session="s", takes=(CHECKS_CALLS, CHECKS_RUNS)
+        )
         self.say(machine)(hello)
 
     def disconnect(self, minion: str) -> None:

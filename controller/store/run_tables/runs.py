@@ -10,7 +10,7 @@ import msgspec
 from sqlalchemy import Connection, bindparam, delete, func, insert, or_, select, text, update
 
 from controller.store.database import Database
-from controller.store.records import RunRecord
+from controller.store.records import NEVER_BEGUN, RunRecord
 from controller.store.rows import chunks
 from controller.store.run_tables.open_calls import OpenCalls
 from controller.store.run_tables.packed_results import packed_result, unpacked_result
@@ -224,6 +224,7 @@ def _finish(connection: Connection, run_id: str, result: Any, values: Mapping[st
         connection.execute(_KEEP_RESULT, {"run": row.seq, "blob": packed_result(result)})
     pinned = _PINNED.get(row.kind)
     counts = values["outcome"] not in _SAYS_NOTHING if pinned == "last_drift" else not row.test
+    counts = counts and values["ending"] != NEVER_BEGUN
     if pinned is not None and counts:
         connection.execute(update(minions).where(minions.c.id == row.minion).values({pinned: row.seq}))
     return True

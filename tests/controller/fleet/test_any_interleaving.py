@@ -8,8 +8,7 @@ written apart (`policy_model`).
 - What was taken back never goes live by itself.
 - In the end each minion has the newest revision that it may have.
 
-A run that was asked for before, and is asked for again after its connection was lost, is not looked at: what a policy
-said when it was asked for the first time holds for it until it is given up.
+The same holds for a run that was asked for before, and is asked for again after its connection was lost.
 """
 
 from __future__ import annotations
@@ -105,7 +104,7 @@ class AnyInterleaving(RuleBasedStateMachine):
     @initialize(facts=policies)
     def begin(self, facts):
         shutil.copy(empty_database(), self.folder / "store.sqlite")
-        self.asked, self.paused_rollouts = set(), set()
+        self.paused_rollouts = set()
         self.facts, self.paused, self.taken_back, self.wrong = {0: facts}, set(), set(), []
         first = Commit(0, facts.text, dict.fromkeys(MINIONS, "0"))
         url = f"sqlite:///{self.folder}/store.sqlite"
@@ -276,9 +275,8 @@ class AnyInterleaving(RuleBasedStateMachine):
 
     def run_is_sent(self, machine, run):
         """What must never be otherwise when a run is sent to a minion that has not begun it."""
-        if run.test or run.kind not in ("apply", "remediate") or run.run_id in self.asked:
+        if run.test or run.kind not in ("apply", "remediate") or machine.knows(run.run_id):
             return
-        self.asked.add(run.run_id)
         fleet, now = self.fleet, self.fleet.now()
         record = fleet.store.runs.get(run.run_id)
         person = bool(record.user)
@@ -297,7 +295,8 @@ class AnyInterleaving(RuleBasedStateMachine):
         if run.digest not in (desired.digest, applied.digest if applied else ""):
             wrong.append("it shall have something else by now")
         numbers = {each.number for each in fleet.remote.commits if each.document_digest(machine.id) == run.digest}
-        if numbers and numbers <= self.taken_back:
+        there = run.kind == "remediate" and applied is not None and run.digest == applied.digest
+        if numbers and numbers <= self.taken_back and not there:  # what is there is kept until it is taken back there
             wrong.append("it was taken back")
         if applied is not None and run.digest == desired.digest != applied.digest:
             wrong += self.kept_back_by_rollout(machine.id, commit, facts)
@@ -347,7 +346,7 @@ class AnyInterleaving(RuleBasedStateMachine):
             fleet.store.minions.set_paused([minion], False)
             fleet.reconciler.wake([minion])
         self.paused.clear()
-        for hours in range(30):
+        for hours in range(54):  # people ask last, and in each hour of a day: a window may be closed to them, too
             self.all_connect()
             for action in ("resume", "retry", "approve", "promote", "confirm"):
                 for user in ("alice", "bob") if action == "approve" else ("alice",):

@@ -14,6 +14,7 @@ from controller.reconcile.decision import (
     ApplyMissed,
     ApplyRequested,
     CheckPush,
+    CheckRun,
     Decline,
     Declined,
     Drift,
@@ -107,6 +108,33 @@ TAKEN_BACK = replace(SYNCED, hold_until=math.inf)
         pytest.param(replace(HELD, hold_until=NOW), AUTO, [ReleaseHold()], id="held: its time is over"),
         pytest.param(replace(HELD, hold_until=NOW, connected=False), AUTO, [ReleaseHold()], id="also while it is away"),
         pytest.param(PUSHED, AUTO, [SendDesired(), Apply(whole=False)], id="a push: send and apply what changed"),
+        pytest.param(
+            replace(PUSHED, open_run=replace(RUN, sent=False), knows_checks=True),
+            AUTO,
+            [SendDesired(), Resend("r1"), RequeueAfter(RUN.asked_at + 3600)],
+            id="a run that may be lost with its connection is asked for again",
+        ),
+        *(
+            pytest.param(
+                replace(PUSHED, open_run=replace(RUN, sent=False), knows_checks=True, **change),
+                policy,
+                [CheckRun("r1"), RequeueAfter(RUN.asked_at + 3600)],
+                id=f"but it begins no more: {why}",
+            )
+            for change, policy, why in (
+                ({"paused": True}, AUTO, "paused"),
+                ({"gated": True}, AUTO, "the rollout has stopped"),
+                ({"desired": "c"}, AUTO, "something newer was pushed"),
+                ({}, SHUT, "its window has closed"),
+                ({}, Policy(apply="manual"), "a person has to begin it"),
+            )
+        ),
+        pytest.param(
+            replace(PUSHED, open_run=replace(RUN, sent=False, person=True), knows_checks=True),
+            Policy(apply="manual"),
+            [SendDesired(), Resend("r1"), RequeueAfter(RUN.asked_at + 3600)],
+            id="a person has begun it",
+        ),
         pytest.param(PART, AUTO, [CheckPush("r1")], id="a part was run: the whole is looked at once"),
         pytest.param(
             replace(PART, open_tests=(TEST,)), AUTO, [RequeueAfter(TEST.asked_at + 3600)], id="it is being looked at"

@@ -15,11 +15,11 @@ from controller.reconcile.jids import Jids
 from controller.reconcile.live import LiveRevision
 from controller.reconcile.reconciler import RETRY_SECONDS, Reconciler
 from controller.sessions.sessions import Session, Sessions
-from controller.store import DesiredRecord, RevisionRecord, RunRecord, Store, StoreUnavailable
+from controller.store import NEVER_BEGUN, DesiredRecord, RevisionRecord, RunRecord, Store, StoreUnavailable
 from controller.store.minions import Minions
 from reactors.bus import Bus
 from reactors.remediation import AutonomyRules, digest_of_rules
-from wire.messages import HEALS_ALONE, Autonomy, DesiredUpdate, Run
+from wire.messages import CHECKS_RUNS, HEALS_ALONE, Autonomy, CheckCalls, DesiredUpdate, Run
 
 NOW = 1000.0
 PENDING = Request(whole=False, test=False)
@@ -197,6 +197,22 @@ def test_after_a_new_connection_the_run_is_sent_again(rig):
     assert [type(message) for message in again] == [DesiredUpdate, Run]
     assert again[-1].run_id == run.run_id
     assert len(rig.store.runs.newest()) == 1
+
+
+def test_a_run_that_was_lost_on_its_way_begins_no_more_where_the_minion_is_paused_now(rig):
+    applied(rig, "a")
+    compiled(rig, 2, "b")
+    run = step(rig)[-1]
+    rig.store.minions.set_paused(["web1"], True)
+    connect(rig, held="1" * 64).takes = frozenset({CHECKS_RUNS})
+    assert step(rig) == [CheckCalls(run_ids=(run.run_id,))]
+    rig.store.runs.finish(run.run_id, "error", finished=rig.clock.now, ending=NEVER_BEGUN)
+    rig.reconciler.never_began(rig.store.runs.get(run.run_id))
+    assert step(rig) == []
+    rig.store.minions.set_paused(["web1"], False)
+    again = step(rig)[-1]
+    assert (again.kind, again.digest, again.keys) == ("apply", run.digest, run.keys), "as if it had not been asked for"
+    assert again.run_id != run.run_id
 
 
 def checking(rig):

@@ -15,6 +15,7 @@ from highstate.types import state_title
 from wire import patch
 from wire.messages import (
     Call,
+    CheckCalls,
     FindFile,
     GetBlob,
     Held,
@@ -124,6 +125,24 @@ def test_a_patch_that_does_not_fit_asks_for_the_whole_and_the_run_waits(controll
     controller.next(ResyncRequired, held="")
     controller.desire(desired, whole=True)
     assert controller.result("r1").outcome == "changed"
+
+
+def test_a_run_that_waits_for_its_document_is_begun_no_more_once_it_was_asked_about(
+    controller, agents, desired_state, tmp_path
+):
+    agents().start()
+    controller.next(Hello)
+    desired = desired_state(managed(tmp_path / "a", contents="a"))
+    controller.document, controller.digest = {"another": "document"}, "0" * 64
+    controller.desire(desired)
+    controller.run("r1")
+    controller.next(ResyncRequired, held="")
+    controller.send(CheckCalls(run_ids=("r1",)))
+    assert controller.result("r1").ending == "unreachable"
+    controller.desire(desired, whole=True)
+    controller.run("r2")
+    assert controller.result("r2").outcome == "changed"
+    assert len(controller.all(RunResult, run_id="r1")) == 1
 
 
 def test_a_run_whose_document_was_replaced_is_answered(controller, agents, desired_state):
