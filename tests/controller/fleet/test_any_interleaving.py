@@ -27,11 +27,12 @@ import effort
 import hypothesis.strategies as st
 import pytest
 import structlog
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import Phase as Drawing
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 from policy_model import DailyWindow, PolicyFacts, RolloutFacts
 from simulated_fleet import Commit, SimulatedFleet
+from weighted_rules import WeightedRules
 
 from controller.reconcile.decision import Request
 from controller.rollouts.quarantine import CannotRollBack
@@ -92,7 +93,7 @@ def empty_database() -> Path:
     return folder / "store.sqlite"
 
 
-class AnyInterleaving(RuleBasedStateMachine):
+class AnyInterleaving(WeightedRules, RuleBasedStateMachine):
     """See the module."""
 
     def __init__(self):
@@ -392,3 +393,41 @@ AnyInterleaving.TestCase.settings = settings(
     suppress_health_check=list(HealthCheck),
 )
 TestAnyInterleaving = AnyInterleaving.TestCase
+
+
+seconds = st.sampled_from([0.0, 0.3, 1.2, 60.0, 2 * HOUR])
+sequences = st.one_of(
+    st.tuples(st.just("a_rollout_is_paused_on_its_way"), st.sampled_from([0, 1]), seconds, st.booleans()),
+    st.tuples(
+        st.just("a_policy_is_replaced_and_the_controller_killed"),
+        st.sampled_from(["*", "web*", "db1"]),
+        st.sampled_from([0.0, 0.3, 1.2]),
+        st.booleans(),
+    ),
+    st.tuples(
+        st.just("a_window_opens_and_nothing_else_happens"), st.sampled_from(["allow", "deny"]), st.integers(1, 3)
+    ),
+)
+
+
+@settings(
+    max_examples=effort.examples(100),
+    deadline=None,
+    derandomize=not effort.FULL,
+    database=None,
+    phases=[Drawing.generate, Drawing.shrink] if effort.FULL else [Drawing.generate],
+    suppress_health_check=list(HealthCheck),
+)
+@given(st.lists(sequences, min_size=2, max_size=4), st.booleans())
+def test_pauses_restarts_and_windows_in_any_order(found, reconnects):
+    machine = AnyInterleaving()
+    try:
+        machine.begin(PolicyFacts())
+        for name, *arguments in found:
+            getattr(machine, name)(*arguments)
+            machine.nothing_was_wrong()
+            if reconnects:
+                machine.connect_or_disconnect("web1")
+        machine.nothing_was_wrong()
+    finally:
+        machine.teardown()
