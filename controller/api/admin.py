@@ -274,7 +274,7 @@ async def pulls(request: AdminRequest) -> Response[bytes]:
 @get("/run")
 async def run_detail(request: AdminRequest) -> Response[bytes]:
     """`saltern show`."""
-    return encoding.answer(service_of(request).run_detail(query_of(request, RunQuery).id))
+    return encoding.answer(await service_of(request).run_detail(query_of(request, RunQuery).id))
 
 
 @get("/why")

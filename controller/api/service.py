@@ -16,6 +16,7 @@ from msgspec import structs
 from controller.adoption.adoptions import Adoptions
 from controller.api.blames import blame
 from controller.api.key_changes import KeyChanges, token_view
+from controller.api.run_details import with_cause
 from controller.compilation.source_reconciler import SourceReconciler
 from controller.engines.engines import Engines
 from controller.enrolment.tokens import BadEnrolmentToken, EnrolmentDesk
@@ -278,9 +279,11 @@ class ControllerService:
             unnamed=self.state.unnamed(row, query.state),
         )
 
-    def run_detail(self, run_id: str) -> RunView:
+    async def run_detail(self, run_id: str) -> RunView:
         """See `ControllerApi`."""
-        return self.state.run(run_id)
+        view = self.state.run(run_id)
+        await self.telemetry.event_log.flush()
+        return await asyncio.to_thread(with_cause, view, self.store, self.fleet.rollouts)
 
     # --- keys ---
 

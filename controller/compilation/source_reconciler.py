@@ -244,6 +244,7 @@ class SourceReconciler:
         event = self.bus.publish(
             f"saltern/revision/{record.label}/live", data, cause=self._fetch_event, revision=record.label
         )
+        self.live.event = event.id
         self.builds.revision_changed(event.id)
         log.info("new revision", revision=record.label, moved=moved_text(record))
         return True

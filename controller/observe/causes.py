@@ -21,8 +21,16 @@ _MOST_STEPS = 100
 def chain(events: Events, minion: str) -> list[Event]:
     """The events that led to the newest run or compile of a minion, and those that follow from it, oldest first."""
     newest = events.newest(minion, _NEWEST)
-    if newest is None:
-        return []
+    return [] if newest is None else _around(events, newest, minion)
+
+
+def chain_of_run(events: Events, minion: str, run_id: str) -> list[Event]:
+    """The same of one run."""
+    begun = events.newest(minion, [f"saltern/run/{run_id}/new"])
+    return [] if begun is None else _around(events, begun, minion)
+
+
+def _around(events: Events, newest: Event, minion: str) -> list[Event]:
     found = {newest.id: newest}
     above: Event | None = newest
     while above is not None and above.cause and above.cause not in found and len(found) < _MOST_STEPS:
@@ -39,7 +47,12 @@ def chain(events: Events, minion: str) -> list[Event]:
 
 def steps_of(store: Store, minion: str) -> Iterator[WhyStep]:
     """The chain as people read it."""
-    for event in chain(store.events, minion):
+    return steps_of_events(store, chain(store.events, minion))
+
+
+def steps_of_events(store: Store, events: Iterable[Event]) -> Iterator[WhyStep]:
+    """Events as people read them, with what failed."""
+    for event in events:
         failed = _is("salt/job/*/ret/*", event.tag)
         run = str(event.data.get("run") or event.data.get("jid"))
         yield step_of(event, failures(store.runs.result(run)) if failed else ())
@@ -179,7 +192,8 @@ def _rollout(data: _Data) -> list[str]:
     what = f"rollout {data.get('id')} of {data.get('revision')}: {data.get('phase')}"
     if "wave" in data:
         what = f"rollout {data.get('id')}: {data['wave']}{' (canary)' if data.get('canary') else ''} is released"
-    return [what, *([str(data["why"])] if data.get("why") else [])]
+    user, why = str(data.get("user") or ""), str(data.get("why") or "")
+    return [what, *([f"by {user}"] if user and user not in why else []), *([why] if why else [])]
 
 
 def _rolled_back(data: _Data) -> list[str]:

@@ -26,6 +26,8 @@ class LiveRevision:
     nodegroups: Mapping[str, Any] = field(default_factory=dict)
     """Of the configuration, which targets of a policy may name."""
     policy: Policy = field(default_factory=Policy)
+    event: int = 0
+    """Id of the event that told of them."""
     _earlier: dict[str, Policy] = field(default_factory=dict)
     """Digest -> policy of the revisions that were live before, the newest last; nothing from before a restart."""
     _of_minions: dict[str, tuple[Policy, GrainValues, MinionPolicy]] = field(default_factory=dict)

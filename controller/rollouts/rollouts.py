@@ -161,6 +161,7 @@ class RolloutReconciler:
             rollout = None if self.is_pinned() else await self._plan(revision)
             if self.live.digest == revision:
                 if rollout is not None:
+                    self._event = self.live.event
                     self._keep(rollout, "started", {"minions": rollout.size, "batches": len(rollout.batches)})
                 self._take(rollout, revision)
         return None
@@ -304,7 +305,7 @@ class RolloutReconciler:
             self._event = self.bus.publish(
                 f"saltern/rollout/{rollout.id}/{said}",
                 {"id": rollout.id, "revision": rollout.label, "phase": rollout.phase.value, **data},
-                cause=self._event if said != "started" else 0,
+                cause=self._event,
                 revision=rollout.label,
             ).id
 

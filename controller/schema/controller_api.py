@@ -160,7 +160,7 @@ class ControllerApi(Protocol):
     async def release_quarantined(self, question: QuarantineQuestion, *, user: str = "") -> Sequence[QuarantineView]:
         """Let revisions go live again that were taken back; those of them."""
 
-    def run_detail(self, run_id: str) -> RunView:
+    async def run_detail(self, run_id: str) -> RunView:
         """One run; an unambiguous beginning of its id is enough."""
 
     def call(self, question: CallQuestion, *, user: str = "") -> AsyncIterator[CallItem]:

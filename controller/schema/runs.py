@@ -7,6 +7,7 @@ from typing import Any, TypeAlias
 
 import msgspec
 
+from controller.schema.events import WhyStep
 from controller.schema.structs import ApiStruct, StreamStruct
 from wire.messages import Ending
 
@@ -41,10 +42,25 @@ class HistoryEntry(ApiStruct, frozen=True, kw_only=True):
     """Its arguments as one would type them; passwords are left out."""
 
 
+class Approval(ApiStruct, frozen=True, kw_only=True):
+    """Somebody agreed."""
+
+    user: str
+    at: float
+
+
 class RunView(ApiStruct, frozen=True, kw_only=True):
-    """One run with all that came of it."""
+    """One run with what led to it and all that came of it."""
 
     entry: HistoryEntry
+    plan: str = ""
+    """What it was planned to do, by kinds of changes; empty where that is too long ago to be known."""
+    rollout: str = ""
+    """Id of the rollout that let it through; empty: none."""
+    approvals: tuple[Approval, ...] = ()
+    """Of that rollout."""
+    steps: tuple[WhyStep, ...] = ()
+    """The events that led to it, and those that follow from it, oldest first, as long as they are kept."""
     keys: tuple[str, ...] | None = None
     """Keys of the states that it was asked to run; None: all."""
     states: dict[str, Any] = msgspec.field(default_factory=dict)

@@ -61,7 +61,16 @@ from controller.schema.requests import (
     WhyQuery,
 )
 from controller.schema.runners import RunnerItem, RunnerOutput, RunnerProgress, RunnerReturn, RunnerStarted
-from controller.schema.runs import CallItem, CallProgress, CallReturn, CallStarted, HistoryEntry, RunView, SyncReturn
+from controller.schema.runs import (
+    Approval,
+    CallItem,
+    CallProgress,
+    CallReturn,
+    CallStarted,
+    HistoryEntry,
+    RunView,
+    SyncReturn,
+)
 from controller.schema.targets import TargetExpression
 from controller.store import Store
 from gitfs.changes import Changes
@@ -262,11 +271,22 @@ class Desk:
         )  # fmt: skip
         return WhyView(minion=query.minion, steps=(live, failed))
 
-    def run_detail(self, run_id: str) -> RunView:
+    async def run_detail(self, run_id: str) -> RunView:
         """One of the five."""
         for entry in self.history(None, 5):
             if entry.run_id == run_id:
-                return RunView(entry=entry, states=STATES)
+                step = WhyStep(
+                    id="1",
+                    cause="",
+                    tag="saltern/sync",
+                    time=1.0,
+                    step="request",
+                    text="a person: saltern sync\x1b[31m",
+                )
+                approvals = (Approval(user="alice", at=1.0),)
+                return RunView(
+                    entry=entry, plan="1 changed", rollout="7", approvals=approvals, steps=(step,), states=STATES
+                )
         raise ServiceError("not-found", f"there is no run {run_id!r}")
 
     async def call(self, question: CallQuestion, *, user: str = "") -> AsyncIterator[CallItem]:

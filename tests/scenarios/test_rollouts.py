@@ -2,7 +2,7 @@
 
 import json
 import time
-from itertools import pairwise
+from itertools import pairwise, takewhile
 
 import effort
 import pytest
@@ -126,8 +126,22 @@ def test_approval_and_confirmation(make_rig):
     rig.saltern("rollout", "pause")
     rig.saltern("rollout", "resume")
     rig.saltern("rollout", "approve")
-    in_phase(rig, "Confirming")
+    found = in_phase(rig, "Confirming")
     rig.wait_applied(head)
+    run = next(each for each in rig.history("web1") if each["revision"] == head and each["kind"] == "apply")
+    view = json.loads(rig.saltern("show", run["run_id"], "--out", "json").stdout)
+    assert view["plan"], "what it was planned to do"
+    assert (view["rollout"], [one["user"] for one in view["approvals"]]) == (found["id"], found["approvals"])
+    steps = [step["step"] for step in view["steps"]]
+    assert [each for each in dict.fromkeys(steps) if each in ("fetch", "revision", "rollout", "run", "result")] == [
+        "fetch", "revision", "rollout", "run", "result",
+    ]  # fmt: skip
+    text = rig.saltern("show", run["run_id"]).stdout
+    assert f"rollout:   {found['id']}" in text
+    assert "approved:  " in text
+    above = list(takewhile(lambda line: not line.startswith(("ok ", "changed ")), text.splitlines()))
+    assert "because:" in above
+    assert max(map(len, above)) <= 80
     assert rig.saltern("rollout", "watch", check=False).returncode == 2
     rig.saltern("rollout", "confirm")
     assert rig.saltern("rollout", "show").returncode == 0

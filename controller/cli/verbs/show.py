@@ -9,6 +9,7 @@ import click
 from controller.cli import options, output
 from controller.cli.client import Client
 from controller.cli.failure import FAILED, NO_TARGET, Failure
+from controller.cli.step_output import show_step
 from controller.schema.minions import CompileView
 from controller.schema.runs import RunView
 
@@ -55,6 +56,9 @@ def show_run(view: RunView, changes: bool = False) -> None:
         "kind": entry.kind + (" (test)" if entry.test else ""),
         "revision": entry.revision,
         "cause": entry.cause,
+        "plan": view.plan,
+        "rollout": view.rollout,
+        "approved": ", ".join(f"{one.user} ({output.clock(one.at)})" for one in view.approvals),
         "requested": output.clock(entry.created),
         "finished": output.clock(entry.finished),
         "outcome": entry.outcome or entry.state,
@@ -62,6 +66,10 @@ def show_run(view: RunView, changes: bool = False) -> None:
         "error": view.error,
     }
     _head(facts)
+    if view.steps:
+        click.echo("because:")
+    for step in view.steps:
+        show_step(step)
     for line in output.states(view.states, only_changes=changes):
         click.echo(line)
     if view.value is not None:

@@ -507,3 +507,17 @@ def test_status_of_the_fleet_together(saltern, served):
     refused = saltern("status", "web*", "--by", "fleet")
     assert (refused.code, "leave TARGET out" in refused.err) == (64, True)
     assert saltern("status", "--by", "nobody").code == 64
+
+
+def test_a_run_tells_its_plan_why_it_was_and_who_approved_it(saltern, served):
+    [run, *_] = json.loads(saltern("history", "--out", "json").out)
+    done = saltern("show", run["run_id"])
+    assert done.code == 0
+    assert "plan:      1 changed" in done.out
+    assert "rollout:   7" in done.out
+    assert "approved:  alice (" in done.out
+    assert "because:" in done.out
+    assert "request   a person: saltern sync" in done.out
+    assert "\x1b" not in done.out
+    view = json.loads(saltern("show", run["run_id"], "--out", "json").out)
+    assert [step["step"] for step in view["steps"]] == ["request"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -11,11 +10,10 @@ import click
 
 from controller.cli import options, output
 from controller.cli.client import Client
-from controller.schema.events import WhyState, WhyStep, WhyView
+from controller.cli.step_output import show_step
+from controller.schema.events import WhyState, WhyView
 from highstate.types import state_title
 
-_WIDTH = 80
-_STEP = 10
 _SEEN = {
     "clean": "as it should be",
     "drifted": "drifted",
@@ -41,7 +39,7 @@ def why_command(minion: str, state: str | None, out: str, config_dir: Path) -> N
         output.document(view, out)
         return
     for step in view.steps if state is None else ():
-        _show(step)
+        show_step(step)
     for one in view.states:
         _show_state(one)
     for line in output.unnamed(view.unnamed):
@@ -50,17 +48,6 @@ def why_command(minion: str, state: str | None, out: str, config_dir: Path) -> N
         output.remark(f"no state {state} of {minion} drifted in the last week, and nothing of it is ignored")
     if state is None and not view.steps:
         output.remark("nothing was compiled or run for it, or it is too long ago")
-
-
-def _show(step: WhyStep) -> None:
-    when = output.clock(step.time)
-    head = f"{when}  {step.step:{_STEP}}"
-    about = f"{step.revision[:12]}: {step.text}" if step.step == "revision" and step.revision else step.text
-    lines = _wrapped(about, _WIDTH - len(head))
-    click.echo(head + lines[0])
-    rest = [*lines[1:], *(line for detail in step.details for line in _wrapped(detail, _WIDTH - len(head)))]
-    for line in rest:
-        click.echo(" " * len(head) + line)
 
 
 def _show_state(one: WhyState) -> None:
@@ -82,7 +69,3 @@ def _show_state(one: WhyState) -> None:
 
 def _told(entry: Mapping[str, Any], name: str) -> str:
     return output.printable(str(entry.get(name, "")))
-
-
-def _wrapped(text: str, width: int) -> list[str]:
-    return textwrap.wrap(output.printable(text), width, subsequent_indent="  ", break_on_hyphens=False) or [""]
