@@ -12,11 +12,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, TypeVar
 
-import httpx
 import msgspec
 
 from controller.cli.configuration import socket_of
 from controller.cli.failure import COMPILE, FAILED, NO_TARGET, UNREACHABLE, USAGE, Failure
+from controller.cli.lean_httpx import httpx
 from controller.cli.token_file import shown_token
 from controller.schema.errors import ErrorKind, ErrorView
 from controller.schema.streams import StreamItem

@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from controller.cli.config_folder import check_folder
 from controller.cli.failure import USAGE, Failure
-from controller.config.settings import (
-    DEFAULT_CONFIG_DIR,
-    BadControllerSettings,
-    ControllerSettings,
-    check_engines,
-    check_executor,
-    check_git,
-    load_settings,
-)
+from controller.config.places import DEFAULT_CONFIG_DIR, DEFAULT_SOCK_DIR, known_socket, socket_in
+
+if TYPE_CHECKING:
+    from controller.config.settings import ControllerSettings
 
 
 def socket_of(config_dir: Path) -> Path:
@@ -26,8 +22,9 @@ def socket_of(config_dir: Path) -> Path:
     if given := os.environ.get("SALTERN_SOCKET"):
         return Path(given)
     if config_dir == DEFAULT_CONFIG_DIR and not _is_readable(config_dir):
-        return ControllerSettings().socket
-    return settings_of(config_dir).socket
+        return socket_in(DEFAULT_SOCK_DIR)
+    check_folder(config_dir)
+    return known_socket(config_dir) or settings_of(config_dir).socket
 
 
 def _is_readable(config_dir: Path) -> bool:
@@ -40,14 +37,16 @@ def _is_readable(config_dir: Path) -> bool:
 
 def settings_of(config_dir: Path, *, whole: bool = False) -> ControllerSettings:
     """The configuration (`whole`: what gitfs reads, too), or a Failure that shows every fault in it."""
+    from controller.config import settings as config
+
     check_folder(config_dir)
     try:
-        settings = load_settings(config_dir)
+        settings = config.load_settings(config_dir)
         if whole:
-            check_git(settings)
-            check_engines(settings)
-            check_executor(settings)
-    except BadControllerSettings as error:
+            config.check_git(settings)
+            config.check_engines(settings)
+            config.check_executor(settings)
+    except config.BadControllerSettings as error:
         faults = [str(fault) for fault in error.faults]
         raise Failure("the configuration cannot be used", USAGE, problems=faults) from None
     return settings

@@ -21,6 +21,7 @@ from controller.config.engines import EngineSettings, lacking_engines, read_engi
 from controller.config.files import read_files
 from controller.config.forges import read_forges, unknown_remotes
 from controller.config.limits import BorderLimits, read_limits
+from controller.config.places import DEFAULT_CONFIG_DIR, DEFAULT_SOCK_DIR, below, socket_in
 from controller.config.returners import OPTIONS as RETURNER_OPTIONS
 from controller.config.returners import ReturnerSettings, is_returner_option, read_returners
 from controller.config.sections import (
@@ -57,8 +58,6 @@ from reactors.rules.reactor_map import ReactorMap, read_reactor_map
 
 LOG_LEVELS = ("all", "garbage", "trace", "debug", "info", "warning", "error", "critical", "quiet")
 """Salt's names."""
-
-DEFAULT_CONFIG_DIR = Path("/etc/saltern")
 
 
 def nearest_level(value: str) -> str:
@@ -176,7 +175,7 @@ class ControllerSettings:
     root_dir: ControllerPath = Path("/")
     pki_dir: ControllerPath = Path("/etc/saltern/pki/controller")
     cachedir: ControllerPath = Path("/var/cache/saltern/controller")
-    sock_dir: ControllerPath = Path("/run/saltern")
+    sock_dir: ControllerPath = DEFAULT_SOCK_DIR
     store_url: OptionText = "sqlite:////var/lib/saltern/controller.sqlite"
     auto_accept: Flag = False
     """Accept every key that asks for a free id. For closed test networks only."""
@@ -271,7 +270,7 @@ class ControllerSettings:
     @property
     def socket(self) -> Path:
         """Where the command line finds the controller."""
-        return self.sock_dir / "controller.sock"
+        return socket_in(self.sock_dir)
 
 
 def load_settings(config_dir: Path = DEFAULT_CONFIG_DIR) -> ControllerSettings:
@@ -468,15 +467,12 @@ def _located(values: dict[str, Any]) -> dict[str, Any]:
     defaults = ControllerSettings()
     root = values.setdefault("root_dir", defaults.root_dir)
     for name in ("pki_dir", "cachedir", "sock_dir"):
-        path = values.get(name, getattr(defaults, name))
-        if root != Path("/") and not path.is_relative_to(root):
-            path = root / path.relative_to("/")
-        values[name] = path
+        values[name] = below(root, values.get(name, getattr(defaults, name)))
     of_executor = ("compile_executor_tls_ca", "compile_executor_tls_cert", "compile_executor_tls_key")
     for name in ("autosign_file", "autoreject_file", "autosign_grains_dir", *of_executor):
         path = values.get(name)
-        if path is not None and root != Path("/") and not path.is_relative_to(root):
-            values[name] = root / path.relative_to("/")
+        if path is not None:
+            values[name] = below(root, path)
     values.setdefault("store_url", f"sqlite:///{root / 'var/lib/saltern/controller.sqlite'}")
     return values
 
