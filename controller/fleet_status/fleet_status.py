@@ -31,7 +31,7 @@ _ROWS = 500
 _TOGETHER = 50
 """Minions that are looked at before others have their turn on the loop."""
 _SHORTEST_SECONDS = 5.0
-_LONGEST_SECONDS = 60.0
+_LONGEST_SECONDS = 300.0
 _SHARE = 50.0
 """Times as long as a look took it is waited until the next: 2 % of a core."""
 

@@ -62,9 +62,8 @@ def rotate_controller(out: str, config_dir: Path) -> None:
         return
     click.echo(f"the next key of the controller: {made.public}")
     click.echo(f"fingerprint {made.fingerprint}")
-    output.remark(
-        f"told to {output.counted(made.told, 'minion')}, {len(made.away)} away: {', '.join(made.away) or '-'}"
-    )
+    away = f": {', '.join(made.away)}" if made.away else ""
+    output.remark(f"told to {output.counted(made.told, 'minion')}, {len(made.away)} away{away}")
     output.remark("when all have heard: stop the controller, mv controller.key.next controller.key, start it")
 
 
