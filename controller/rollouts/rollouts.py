@@ -21,6 +21,7 @@ from controller.reconcile.decision import ObservedState
 from controller.reconcile.documents import Documents
 from controller.reconcile.jids import Jids
 from controller.reconcile.live import LiveRevision
+from controller.reconcile.observation import GOOD
 from controller.reconcile.reconciler import Reconciler
 from controller.reconcile.revision_sources import moved_text
 from controller.rollouts.decision import (
@@ -197,11 +198,13 @@ class RolloutReconciler:
         found = []
         for row in self.store.minions.status():
             desired, applied, one = row.desired, row.applied, row.minion.id
-            if desired is None or applied is None or desired.errors or row.hold or desired.digest == applied.digest:
+            if desired is None or applied is None or desired.errors or row.hold:
                 continue
-            minion = Minion(id=one, grains=grains.get(one, {}))
-            there = self.sessions.session(one) is not None
-            found.append(RolloutMember(minion=minion, connected=there, applied=applied.digest, desired=desired.digest))
+            reached = _reached(row, desired.digest) or applied.digest
+            if reached != desired.digest:
+                minion = Minion(id=one, grains=grains.get(one, {}))
+                there = self.sessions.session(one) is not None
+                found.append(RolloutMember(minion=minion, connected=there, applied=reached, desired=desired.digest))
         return found
 
     def _take(self, rollout: Rollout | None, revision: str) -> None:
@@ -354,6 +357,13 @@ class RolloutReconciler:
         self.reconciler.wake(self._places, cause=self._event)
         self._news.set()
         return changed
+
+
+def _reached(row: StatusRow, desired: str) -> str:
+    """Digest of another document than the desired one that a run is applying, or has left halfway; or empty."""
+    last = row.last_run if row.last_run is not None and row.last_run.outcome not in GOOD else None
+    run = row.open_run or last
+    return run.digest if run is not None and run.digest != desired else ""
 
 
 def _needed(approvals: Approvals | None, planned: PlannedRollout) -> int:

@@ -128,3 +128,25 @@ def test_a_push_in_each_phase_of_a_rollout_takes_its_place(make_fleet, moment):
     assert (newest.revision, newest.phase.value) == (fleet.remote.head.digest, "Confirming")
     assert before.phase.value == "Superseded"
     assert texts(fleet) == ["2", "2"]
+
+
+def test_who_is_in_a_run_of_another_revision_waits_for_the_rollout_of_what_was_applied_before(make_fleet):
+    facts = PolicyFacts(rollout=RolloutFacts(batch=2, approvals=1))
+    fleet = make_fleet(facts)
+    push(fleet, 1, facts)
+    fleet.loop.pass_time(1.5)
+    fleet.rollouts.change(fleet.rollouts.find(""), "approve", "alice")
+    fleet.loop.pass_time(1.5)
+    for machine in fleet.machines.values():
+        while machine.inbox:
+            machine.take(fleet.say(machine))
+    assert all(machine.job is not None for machine in fleet.machines.values())
+    fleet.remote.push(fleet.remote.commits[0])
+    fleet.begin(fleet.go_live())
+    settle(fleet)
+    assert texts(fleet) == ["1", "1"], "as nobody has approved of going back"
+    newest = fleet.rollouts.find("")
+    assert (newest.revision, newest.size) == (fleet.remote.commits[0].digest, 2)
+    fleet.rollouts.change(newest, "approve", "alice")
+    settle(fleet)
+    assert texts(fleet) == ["0", "0"]
