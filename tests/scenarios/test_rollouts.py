@@ -117,6 +117,49 @@ def test_people_roll_back_and_let_it_go_live_again(make_rig):
     assert "no revision before" in refused.stderr
 
 
+WAVES = "{waves: [{name: test, target: 'test*'}, {name: web, target: 'web*', approve: true}], confirm: 1h, %s}"
+
+
+def test_a_push_in_each_phase_takes_the_place_of_the_rollout(make_rig):
+    rig = make_rig(minions={"test1": {}, "web1": {}, "web2": {}})
+    with_rollout(rig, WAVES % "approvals: {count: 1}")
+
+    def number(name):
+        return (rig.root(name) / "app.conf").read_text().split()[-1]
+
+    def push(to, then):
+        """Push while the rollout before is as it is, and let the new one come to its second wave."""
+        before = (rig.ask("/rollouts") or [None])[0]
+        head = rig.push(f"number {to}", {"pillar/numbers.sls": (f"number: {to - 1}\n", f"number: {to}\n")})
+        rig.wait("a rollout of its own", lambda: [each["revision"] for each in rig.ask("/rollouts")[:1]] == [head])
+        in_phase(rig, "Pending")
+        if before is not None:
+            known = {each["id"]: each["phase"] for each in rig.ask("/rollouts")}
+            assert known[before["id"]] == "Superseded"
+        for action in then:
+            rig.saltern("rollout", action)
+            if action == "approve":
+                in_phase(rig, "Waiting")
+                assert (number("test1"), number("web1"), number("web2")) == (f"{to}", web, web)
+
+    web = "0"
+    push(1, [])  # nobody has approved of it when the next comes
+    push(2, ["approve"])  # its second wave waits for somebody
+    push(3, ["approve", "pause"])  # it is paused
+    push(4, ["approve", "promote"])  # all have it, and it waits for its confirmation
+    in_phase(rig, "Confirming")
+    web = "4"
+    assert number("web2") == "4"
+    push(5, ["approve", "promote"])
+    in_phase(rig, "Confirming")
+    rig.saltern("rollout", "confirm")
+    in_phase(rig, "Completed")
+    assert {number(each) for each in rig.minions} == {"5"}
+    for minion in rig.minions:
+        done = [run["revision"] for run in rig.history(minion) if run["kind"] == "apply"]
+        assert len(set(done)) == len(done), f"{minion} ran a revision twice: {done}"
+
+
 def test_approval_and_confirmation(make_rig):
     rig = make_rig(minions={"web1": {}})
     with_rollout(rig, "{confirm: 1h, approvals: {count: 1, states: ['file.*']}}")
