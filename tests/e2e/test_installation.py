@@ -57,7 +57,7 @@ class Machine:
         self._root = folder / "root"
         folder.mkdir()
         subprocess.run([*self._enter, "sh", "-c", FRESH_ROOT, "sh", folder, wheels], check=True)
-        self.run("useradd --help >/dev/null; rm -rf /opt/saltern /etc/saltern /usr/local/bin/saltern")
+        self.run("useradd --help >/dev/null; rm -rf /opt/saltern /etc/saltern /var/lib/saltern /usr/local/bin/saltern")
 
     def command(self, words: list[str]) -> list[str]:
         """What runs the words in this root, with the environment that systemd gives."""

@@ -469,6 +469,7 @@ class SimulatedFleet:
         for task in tasks:
             task.remove_done_callback(self._ended)
             task.cancel()
+        self.loop.go_on()
         self.loop.run_until_complete(asyncio.gather(*tasks, return_exceptions=True))
         self.store.close()
         there = [machine for machine in self.machines.values() if machine.connected]
@@ -494,6 +495,7 @@ class SimulatedFleet:
         for task in self._tasks:
             task.remove_done_callback(self._ended)
             task.cancel()
+        self.loop.go_on()
         self.loop.run_until_complete(asyncio.gather(*self._tasks, return_exceptions=True))
         self.store.close()
         self.loop.close()

@@ -40,6 +40,11 @@ class VirtualLoop(asyncio.SelectorEventLoop):
             done.set_exception(error)
         return done
 
+    def go_on(self) -> None:
+        """Do what is due now; a call to stop that a turn left behind when an exception ended it is taken here."""
+        self.call_soon(self.stop)
+        self.run_forever()
+
     def pass_time(self, seconds: float) -> None:
         """Let all happen that is due within these seconds."""
         self.run_until_complete(asyncio.sleep(seconds))

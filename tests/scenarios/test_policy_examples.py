@@ -31,23 +31,28 @@ def metric(rig, name):
     return next(float(line.split()[1]) for line in lines if line.startswith(f"{name} "))
 
 
+def wait_metric(rig, name, value):
+    """The text of the metrics is made anew once in some seconds."""
+    rig.wait(f"{name} of {value}", lambda: metric(rig, name) == value)
+
+
 def test_confirm(make_rig):
     rig = make_rig(minions={"router1": {}, "router2": {}, "web1": {}})
     with_policy(rig, policy_of("confirm"))
     rig.push("number 1", NUMBER)
     rig.wait_applied(rig.head())
-    rig.wait("routers to wait", lambda: metric(rig, "saltern_unconfirmed_minions") == 2)
+    wait_metric(rig, "saltern_unconfirmed_minions", 2)
     assert "saltern confirm router1" in rig.saltern("status", "router*").stdout
     assert rig.saltern("confirm", "router*").stdout == "confirmed router1\nconfirmed router2\n"
-    assert metric(rig, "saltern_unconfirmed_minions") == 0
+    wait_metric(rig, "saltern_unconfirmed_minions", 0)
 
     with_policy(rig, policy_of("confirm").replace("10m", "2s"))
     assert metric(rig, "saltern_unconfirmed_taken_back_total") == 0
     rig.push("number 2", {"pillar/numbers.sls": ("number: 1\n", "number: 2\n")})
     rig.wait("routers to go back", lambda: [one["sync"] for one in rig.status().values()].count("Held") == 2)
     rig.wait("the file", lambda: [text_on(rig, each) for each in rig.minions] == ["number 1", "number 1", "number 2"])
-    assert metric(rig, "saltern_unconfirmed_taken_back_total") == 2
-    assert metric(rig, "saltern_unconfirmed_minions") == 0
+    wait_metric(rig, "saltern_unconfirmed_taken_back_total", 2)
+    wait_metric(rig, "saltern_unconfirmed_minions", 0)
     assert "router1" in rig.saltern("rollback", "--list").stdout
     [undone] = json.loads(rig.saltern("rollback", "--undo", "all", "--target", "router1", "--out", "json").stdout)
     assert undone["minions"] == ["router1"]

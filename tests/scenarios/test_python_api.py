@@ -111,7 +111,9 @@ def test_one_that_goes_away_in_mid_job_is_given_up_after_the_timeout(rig):
 
 def test_what_cannot_be_meant_is_an_error(rig):
     local = local_of(rig)
-    with pytest.raises(SaltInvocationError, match="there is no kind of target 'range'"):
+    with pytest.raises(SaltInvocationError, match="there is no kind of target 'regex'"):
+        local.cmd("a", "test.ping", tgt_type="regex")
+    with pytest.raises(SaltInvocationError, match="a range needs a range server, and none is configured"):
         local.cmd("a", "test.ping", tgt_type="range")
     with pytest.raises(SaltInvocationError, match="there is no argument cwd; arguments of the function stand in kwarg"):
         local.cmd("*", "cmd.run", ["ls"], cwd="/")

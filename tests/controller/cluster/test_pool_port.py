@@ -99,7 +99,7 @@ async def test_a_request_at_one_that_waits_is_answered_by_the_leader(make_scene,
     async with scene.waiting() as client:
         found = await client.get("/status")
         assert found.status_code == 200
-        assert [each["minion"] for each in found.json()["minions"]] == [each.minion for each in desk.status(None)]
+        assert [each["minion"] for each in found.json()["minions"]] == [each.minion for each in await desk.status(None)]
         assert (await client.get("/nothing")).status_code == 404
         refused = await client.post("/keys/accept", content=b"{", headers={"content-type": "application/json"})
         assert (refused.status_code, refused.json()["error"]) == (400, "bad-request")

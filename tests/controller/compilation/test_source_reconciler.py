@@ -136,7 +136,8 @@ async def test_a_revision_is_named_by_what_moved(make_controller, make_repositor
     assert event.data["moved"] == [
         {"remote": "numbers", "commit": commit, "before": first, "author": "A. Writer", "subject": "Another number"}
     ]
-    assert event.revision == controller.service.status(None)[0].attempted_revision == commit[:8] != states
+    [status] = await controller.service.status(None)
+    assert event.revision == status.attempted_revision == commit[:8] != states
     both = pillar.commit({"numbers.sls": "number: 3\n"}, "A third")
     other = controller.repository.commit({"web.sls": "other: {test.nop: []}\n"}, "Another site")
     await controller.go_live()

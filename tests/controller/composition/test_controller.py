@@ -31,7 +31,7 @@ async def test_from_a_push_to_applied(make_controller, monkeypatch):
     assert (run.keys, run.digest) == (None, document.digest)
     say(RunResult(run_id=run.run_id, kind="apply", generation=1, digest=run.digest, outcome="ok"))
     assert controller.store.applied.get("web1").digest == run.digest
-    [status] = controller.service.status(None)
+    [status] = await controller.service.status(None)
     assert (status.sync, status.health, status.connected) == ("Synced", "Healthy", True)
     steps = (await controller.service.why(WhyQuery(minion="web1"))).steps
     assert [step.step for step in steps] == ["revision", "compile", "run", "result", "applied"]

@@ -115,6 +115,7 @@ class AnyInterleaving(WeightedRules, RuleBasedStateMachine):
         self.all_go_on(4)
 
     def teardown(self):
+        structlog.reset_defaults()
         if self.fleet is not None:
             try:
                 self.comes_to_its_end()
