@@ -131,6 +131,8 @@ class ObservedState:
     request: Request | None = None
     gated: bool = False
     """Whether a rollout has not come to this minion yet."""
+    taken_back: bool = False
+    """Whether what it has applied was taken back, and the way back has not come to it: drift from that stays."""
     knows_autonomy: bool = False
     """Whether the minion can be told what it may do while it reaches no controller."""
     autonomy: str = ""
@@ -365,12 +367,12 @@ def _tell_autonomy(state: ObservedState, policy: MinionPolicy) -> list[Instructi
 def autonomy_rules(state: ObservedState, policy: MinionPolicy) -> AutonomyRules | None:
     """By which rules a minion puts drift right while it reaches no controller; None: not at all.
 
-    Only the controller knows when a minion leaves what it is held at (a pull request, an earlier revision), or what
-    nobody has confirmed yet.
+    Only the controller knows when a minion leaves what it is held at (a pull request, an earlier revision), what
+    nobody has confirmed yet, and what was taken back.
     """
     drift = policy.drift
     unconfirmed = state.confirmation is not None and state.confirmation.waiting
-    if state.paused or unconfirmed or state.hold_until is not None:
+    if state.paused or unconfirmed or state.taken_back or state.hold_until is not None:
         return None
     if drift.mode != "remediate" or isinstance(drift.autonomy, bool):
         return None
@@ -530,6 +532,8 @@ def _next_run(state: ObservedState, policy: MinionPolicy, now: float) -> list[In
     failed = state.last_run is not None and not state.last_run.good
     if failed:
         return _apply(state, policy, now)
+    if state.taken_back:
+        return []  # nothing puts it there once more
     if state.drift is not None and state.drift.missed and policy.verify == "apply":
         return [ApplyMissed(state.drift.run_id)]
     if state.drift is not None and policy.drift.mode == "remediate":
@@ -559,8 +563,8 @@ def _apply(state: ObservedState, policy: MinionPolicy, now: float) -> list[Instr
 def _remediate_meanwhile(state: ObservedState, policy: MinionPolicy, now: float) -> list[Instruction]:
     """While a push waits for a person or a rollout, drift from what was applied before is put right all the same."""
     waits = policy.apply == "manual" or state.gated
-    failed = state.last_run is not None and not state.last_run.good
-    if not waits or failed or state.drift is None or policy.drift.mode != "remediate" or state.held != state.applied:
+    kept = state.taken_back or (state.last_run is not None and not state.last_run.good)
+    if not waits or kept or state.drift is None or policy.drift.mode != "remediate" or state.held != state.applied:
         return []
     return [
         RemediateApplied(each.drift_run) if isinstance(each, Remediate) else each

@@ -17,6 +17,9 @@ class RolloutGate(Protocol):
     def saw(self, minion: str, state: ObservedState) -> None:
         """The minion was looked at."""
 
+    def is_taken_back(self, revision: str) -> bool:
+        """Whether a revision, by its digest, was taken back."""
+
 
 class OpenGate:
     """Keeps nobody: what stands there until a controller has rollouts."""
@@ -27,3 +30,7 @@ class OpenGate:
 
     def saw(self, minion: str, state: ObservedState) -> None:
         """See `RolloutGate`."""
+
+    def is_taken_back(self, revision: str) -> bool:
+        """See `RolloutGate`."""
+        return False

@@ -55,6 +55,7 @@ def observe(
     suspended: bool = False,
     lags: bool = False,
     gated: bool = False,
+    taken_back: bool = False,
     superseded: bool = False,
     acting: tuple[str, ...] = (),
     open_tests: tuple[OpenRun, ...] = (),
@@ -69,6 +70,7 @@ def observe(
         suspended: whether its policy pauses it.
         lags: whether remotes have to be fetched first.
         gated: whether a rollout keeps it from what it shall have.
+        taken_back: whether what it has applied was taken back.
         superseded: whether the revision that it was taken back from is no longer live.
         acting: see `ObservedState.acting`.
         open_tests: see `ObservedState.open_tests`.
@@ -87,6 +89,7 @@ def observe(
         follows=session is None or session.follows,
         lags=lags,
         gated=gated,
+        taken_back=taken_back,
         knows_autonomy=session is not None and HEALS_ALONE in session.takes,
         autonomy=session.autonomy if session else "",
         knows_checks=session is not None and CHECKS_RUNS in session.takes,

@@ -252,6 +252,7 @@ class Reconciler:
             suspended=suspended,
             lags=lags,
             gated=gated,
+            taken_back=self._taken_back(row),
             superseded=self._superseded(row),
             acting=self._acting(row),
             open_tests=self._tests.of(minion, self.sessions.session(minion)),
@@ -268,6 +269,13 @@ class Reconciler:
             return False
         position = self.store.revisions.position
         return is_superseded(hold, held=position(hold.revision), live=position(live))
+
+    def _taken_back(self, row: StatusRow) -> bool:
+        """Whether what a minion has was taken back; what an earlier revision says of it too stays."""
+        desired, applied = row.desired, row.applied
+        if applied is None or not self.rollouts.is_taken_back(applied.revision):
+            return False
+        return desired is None or applied.digest != desired.digest or self.rollouts.is_taken_back(desired.revision)
 
     def _acting(self, row: StatusRow) -> tuple[str, ...]:
         """See `ObservedState.acting`."""

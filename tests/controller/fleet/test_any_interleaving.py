@@ -297,8 +297,7 @@ class AnyInterleaving(WeightedRules, RuleBasedStateMachine):
         if run.digest not in (desired.digest, applied.digest if applied else ""):
             wrong.append("it shall have something else by now")
         numbers = {each.number for each in fleet.remote.commits if each.document_digest(machine.id) == run.digest}
-        there = run.kind == "remediate" and applied is not None and run.digest == applied.digest
-        if numbers and numbers <= self.taken_back and not there:  # what is there is kept until it is taken back there
+        if numbers and numbers <= self.taken_back:
             wrong.append("it was taken back")
         if applied is not None and run.digest == desired.digest != applied.digest:
             wrong += self.kept_back_by_rollout(machine.id, commit, facts)

@@ -24,6 +24,7 @@ from controller.reconcile.decision import (
     OpenRun,
     ReleaseHold,
     Remediate,
+    RemediateApplied,
     Request,
     RequeueAfter,
     Resend,
@@ -56,6 +57,7 @@ RUN = OpenRun(run_id="r1", digest="b", sent=True, asked_at=NOW - 10)
 TEST = OpenRun(run_id="t1", digest="b", sent=True, asked_at=NOW - 10, whole=True)
 BAD = LastRun(digest="b", good=False, finished_at=NOW - 10, failures=1)
 DRIFT = Drift(run_id="d1", found_at=NOW, chunks=2, remediations=0, remediated_at=0.0)
+WAITING = replace(SYNCED, desired="c", drift=DRIFT, gated=True)
 MISSED = replace(SYNCED, drift=replace(DRIFT, missed=True))
 PART = replace(SYNCED, unchecked="r1")
 HELD = replace(SYNCED, hold_until=NOW + 500)
@@ -264,6 +266,11 @@ TAKEN_BACK = replace(SYNCED, hold_until=math.inf)
         pytest.param(replace(SYNCED, drift=DRIFT), AUTO, [], id="drift is reported"),
         pytest.param(replace(SYNCED, drift=DRIFT), REMEDIATE, [Remediate("d1")], id="drift is healed"),
         pytest.param(replace(SYNCED, drift=DRIFT, paused=True), REMEDIATE, [], id="not while paused"),
+        pytest.param(WAITING, REMEDIATE, [RemediateApplied("d1")], id="drift is healed while a push waits"),
+        pytest.param(replace(WAITING, taken_back=True), REMEDIATE, [], id="not from what was taken back"),
+        pytest.param(
+            replace(SYNCED, drift=DRIFT, taken_back=True, gated=True), REMEDIATE, [], id="nor before it is compiled"
+        ),
         pytest.param(
             replace(SYNCED, drift=replace(DRIFT, remediations=3, remediated_at=NOW - 1)),
             REMEDIATE,
@@ -398,6 +405,7 @@ ALONE = AutonomyRules(after=300.0)
         ),
         pytest.param(replace(KNOWS, paused=True), REMEDIATE, None, id="paused, or suspended"),
         pytest.param(replace(KNOWS, hold_until=NOW + 9), REMEDIATE, None, id="held for a pull request"),
+        pytest.param(replace(KNOWS, taken_back=True), REMEDIATE, None, id="taken back"),
         pytest.param(
             replace(KNOWS, confirmation=Confirmation(confirmed="a", waiting="b", since=NOW)),
             Policy(apply="confirm", drift=DriftPolicy(mode="remediate")),
