@@ -62,8 +62,9 @@ class ReturnerRequests:
         rest = [name for name in _each(names) if name not in tree]
         if not tree:
             return self.read(rest, config, kwargs), ()
+        # Their options are known to the modules alone, and may be of either.
         self._packed(JobReturners(names=tree, config=config, kwargs=dict(kwargs or {})))
-        return (self.read(rest, config, kwargs) if rest else ""), tree
+        return (self._read(rest, config, kwargs) if rest else ""), tree
 
     def read(self, names: Sequence[str], config: str = "", kwargs: Mapping[str, Any] | None = None) -> str:
         """As a run keeps it; empty when there is nobody but the store.
@@ -74,8 +75,14 @@ class ReturnerRequests:
             kwargs: options above those.
 
         Raises:
-            ServiceError: there is no such returner or profile, or the options are over the limit.
+            ServiceError: there is no such returner, profile or option, or the options are over the limit.
         """
+        found = self._read(names, config, kwargs)
+        if found and kwargs:
+            _check_options(returners_of(found).names, kwargs)
+        return found
+
+    def _read(self, names: Sequence[str], config: str, kwargs: Mapping[str, Any] | None) -> str:
         wanted = _each(names)
         for name in wanted:
             if name != LOCAL and name not in BUILT_IN:
@@ -107,6 +114,20 @@ class ReturnerRequests:
             )
             raise ServiceError("bad-request", message)
         return text.decode()
+
+
+def _check_options(names: Sequence[str], kwargs: Mapping[str, Any]) -> None:
+    """ServiceError for an option that none of these returners has: it would change nothing."""
+    known = frozenset[str]().union(*(BUILT_IN[name].options for name in names))
+    for option in map(str, kwargs):
+        if option not in known:
+            own = option.rpartition(".")[2]
+            hint = f"write {own}, without what stands before it" if own in known else did_you_mean(option, known)
+            raise ServiceError(
+                "bad-request",
+                f"{' and '.join(names)}: there is no option {option!r}",
+                hint=hint or f"there are {', '.join(sorted(known))}",
+            )
 
 
 def _each(names: Sequence[str]) -> list[str]:

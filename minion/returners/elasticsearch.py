@@ -16,7 +16,7 @@ from minion.returners.errors import ReturnerError
 from minion.returners.http import request
 from minion.returners.options import options_of, times
 
-_DEFAULTS = {
+DEFAULTS = {
     "host": "localhost:9200",
     "hosts": None,
     "use_ssl": False,
@@ -33,7 +33,7 @@ _DEFAULTS = {
 
 def returner(opts: Mapping[str, Any], ret: Mapping[str, Any]) -> None:
     """Keep a return."""
-    found = options_of("elasticsearch", opts, _DEFAULTS, ret)
+    found = options_of("elasticsearch", opts, DEFAULTS, ret)
     if ret["fun"] in (found["functions_blacklist"] or ()):
         return
     body = {
@@ -53,7 +53,7 @@ def returner(opts: Mapping[str, Any], ret: Mapping[str, Any]) -> None:
 
 def event_return(opts: Mapping[str, Any], events: Sequence[Mapping[str, Any]]) -> None:
     """Keep events, in one request."""
-    found = options_of("elasticsearch", opts, _DEFAULTS)
+    found = options_of("elasticsearch", opts, DEFAULTS)
     index = _index(found, str(found["master_event_index"]))
     lines = []
     for event in events:
@@ -67,20 +67,20 @@ def event_return(opts: Mapping[str, Any], events: Sequence[Mapping[str, Any]]) -
 
 def save_load(opts: Mapping[str, Any], jid: str, load: Mapping[str, Any]) -> None:
     """Keep what was asked for."""
-    found = options_of("elasticsearch", opts, _DEFAULTS)
+    found = options_of("elasticsearch", opts, DEFAULTS)
     _put(found, str(found["master_job_cache_index"]), jid, {"jid": jid, "load": _without_dots(load)})
 
 
 def get_load(opts: Mapping[str, Any], jid: str) -> dict[str, Any]:
     """What was asked for; empty when the job is not known."""
-    found = options_of("elasticsearch", opts, _DEFAULTS)
+    found = options_of("elasticsearch", opts, DEFAULTS)
     loads = _search(found, str(found["master_job_cache_index"]), jid, 1)
     return dict(loads[0]["load"]) if loads else {}
 
 
 def get_jid(opts: Mapping[str, Any], jid: str) -> dict[str, Any]:
     """Minion -> its return."""
-    found = options_of("elasticsearch", opts, _DEFAULTS)
+    found = options_of("elasticsearch", opts, DEFAULTS)
     hits = _search(found, found["master_job_cache_index"] + "-returns", jid, 10_000)
     return {hit["minion"]: json.loads(hit["full_ret"]) for hit in hits}
 

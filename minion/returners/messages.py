@@ -42,7 +42,7 @@ _SLACK = {
     "show_tasks": False,
 }
 _WEBHOOK = {"url": None, "headers": None, "username": "", "password": "", "timeout": 20, "verify_ssl": True}
-_DEFAULTS: Mapping[str, Mapping[str, Any]] = {
+DEFAULTS: Mapping[str, Mapping[str, Any]] = {
     "slack_webhook": _SLACK,
     "smtp": _SMTP,
     "syslog": _SYSLOG,
@@ -201,14 +201,14 @@ def _post(opts: Mapping[str, Any], ret: Mapping[str, Any] | None, body: Any, nam
 
 def missing_options(name: str, opts: Mapping[str, Any], ret: Mapping[str, Any] | None) -> list[str]:
     """Options without which nothing can be sent."""
-    found = options_of(name, opts, _DEFAULTS[name], ret)
+    found = options_of(name, opts, DEFAULTS[name], ret)
     return [f"{name}.{option}" for option in _NEEDED.get(name, ()) if not found[option]]
 
 
 def _configured(name: str, opts: Mapping[str, Any], ret: Mapping[str, Any] | None) -> dict[str, Any]:
     if missing := missing_options(name, opts, ret):
         raise ReturnerError(f"{name}: not configured: {', '.join(missing)}")
-    return options_of(name, opts, _DEFAULTS[name], ret)
+    return options_of(name, opts, DEFAULTS[name], ret)
 
 
 def _filled(form: str, values: Mapping[str, Any]) -> str:

@@ -16,7 +16,7 @@ from typing import Any
 from minion.returners.errors import EntryRefused, ReturnerError, library
 from minion.returners.options import options_of, times
 
-_DEFAULTS = {
+DEFAULTS = {
     "host": "localhost",
     "user": "salt",
     "pass": "salt",
@@ -95,7 +95,7 @@ class Postgres:
     @contextmanager
     def _transaction(self, opts: Mapping[str, Any], ret: Mapping[str, Any] | None = None) -> Iterator[Any]:
         psycopg = library("psycopg", "postgres")
-        found = options_of(self._prefix, opts, _DEFAULTS, ret)
+        found = options_of(self._prefix, opts, DEFAULTS, ret)
         ssl = {name: value for name, value in found.items() if name.startswith("ssl") and value}
         try:
             with (

@@ -13,7 +13,7 @@ from typing import Any
 from minion.returners.errors import ReturnerError, library
 from minion.returners.options import options_of, times
 
-_DEFAULTS = {
+DEFAULTS = {
     "db": "0",
     "host": "salt",
     "port": 6379,
@@ -81,7 +81,7 @@ def _lifetime(opts: Mapping[str, Any]) -> int:
 
 def _client(opts: Mapping[str, Any], ret: Mapping[str, Any] | None = None) -> Any:
     redis = library("redis", "redis")
-    found = options_of("redis", opts, _DEFAULTS, ret)
+    found = options_of("redis", opts, DEFAULTS, ret)
     timeout = times(found["timeout"], 10.0)
     common = {
         "db": int(found["db"]),

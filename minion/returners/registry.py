@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeAlias
 
@@ -29,6 +29,8 @@ class BuiltInReturner:
     """What a returner can do. All raise ReturnerError, and give up in bounded time."""
 
     returner: Callable[[Opts, Mapping[str, Any]], None]
+    options: frozenset[str]
+    """What it can be told."""
     event_return: Callable[[Opts, Sequence[Mapping[str, Any]]], None] | None = None
     job_cache: JobCache | None = None
     message: Callable[[Opts, Mapping[str, Any]], None] | None = None
@@ -41,11 +43,16 @@ def _elasticsearch() -> BuiltInReturner:
     from minion.returners import elasticsearch
 
     cache = JobCache(save_load=elasticsearch.save_load, get_load=elasticsearch.get_load, get_jid=elasticsearch.get_jid)
-    return BuiltInReturner(returner=elasticsearch.returner, event_return=elasticsearch.event_return, job_cache=cache)
+    return BuiltInReturner(
+        returner=elasticsearch.returner,
+        options=frozenset(elasticsearch.DEFAULTS),
+        event_return=elasticsearch.event_return,
+        job_cache=cache,
+    )
 
 
 def _postgres(prefix: str) -> BuiltInReturner:
-    from minion.returners.postgres import Postgres
+    from minion.returners.postgres import DEFAULTS, Postgres
 
     database = Postgres(prefix)
     cache = JobCache(
@@ -54,30 +61,34 @@ def _postgres(prefix: str) -> BuiltInReturner:
         get_jid=database.get_jid,
         get_jids=database.get_jids,
     )
-    return BuiltInReturner(returner=database.returner, event_return=database.event_return, job_cache=cache)
+    return BuiltInReturner(
+        returner=database.returner, options=frozenset(DEFAULTS), event_return=database.event_return, job_cache=cache
+    )
 
 
 def _redis() -> BuiltInReturner:
     from minion.returners import redis
 
     cache = JobCache(save_load=redis.save_load, get_load=redis.get_load, get_jid=redis.get_jid, get_jids=redis.get_jids)
-    return BuiltInReturner(returner=redis.returner, job_cache=cache)
+    return BuiltInReturner(returner=redis.returner, options=frozenset(redis.DEFAULTS), job_cache=cache)
 
 
 def _message(name: str) -> BuiltInReturner:
     from minion.returners import messages
 
-    found = {
-        "slack_webhook": BuiltInReturner(returner=messages.slack_webhook, message=messages.slack_message),
-        "smtp": BuiltInReturner(returner=messages.smtp, message=messages.smtp_message),
-        "syslog": BuiltInReturner(
-            returner=messages.syslog, event_return=messages.syslog_events, message=messages.syslog_message
-        ),
-        "webhook": BuiltInReturner(
-            returner=messages.webhook, event_return=messages.webhook_events, message=messages.webhook_message
-        ),
+    returner, events, message = {
+        "slack_webhook": (messages.slack_webhook, None, messages.slack_message),
+        "smtp": (messages.smtp, None, messages.smtp_message),
+        "syslog": (messages.syslog, messages.syslog_events, messages.syslog_message),
+        "webhook": (messages.webhook, messages.webhook_events, messages.webhook_message),
     }[name]
-    return replace(found, missing=partial(messages.missing_options, name))
+    return BuiltInReturner(
+        returner=returner,
+        options=frozenset(messages.DEFAULTS[name]),
+        event_return=events,
+        message=message,
+        missing=partial(messages.missing_options, name),
+    )
 
 
 _MAKERS: Mapping[str, Callable[[], BuiltInReturner]] = {

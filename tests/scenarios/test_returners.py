@@ -149,6 +149,8 @@ def test_a_job_names_its_returners(make_rig, redis_socket):
         (["--return", "redis", "--return_config", "audi"], "no options of the profile"),
         (["--return", "redis", "--return_kwargs", json.dumps({"a": "b" * 20_000})], "the limit `returner: options`"),
         (["--return_kwargs", "{db: 3}"], "no returner"),
+        (["--return", "redis", "--return_kwargs", "{redis.db: 3}"], "write db, without what stands before it"),
+        (["--return", "redis", "--return_kwargs", "{dbs: 3}"], "redis: there is no option 'dbs'"),
         (["--return_kwargs", "3"], "is a mapping"),
     ):
         refused = rig.saltern("run", "web1", "test.ping", *wrong, check=False)
