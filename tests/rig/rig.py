@@ -6,6 +6,7 @@ is touched; what the minions manage lies below the folder too, through the `root
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -345,8 +346,10 @@ class Rig:
     def wait_applied(self, commit: str, minions: Sequence[str] | None = None, *, patience: float = PATIENCE) -> None:
         """Wait until these minions (None: all) have applied a commit and are well."""
         wanted = list(minions or self.minions)
+        status: dict[str, dict[str, Any]] = {}
 
         def applied() -> bool:
+            nonlocal status
             status = self.status()
             return all(
                 name in status
@@ -356,7 +359,12 @@ class Rig:
                 for name in wanted
             )
 
-        self.wait(f"{', '.join(wanted)} to apply {commit}", applied, patience=patience)
+        try:
+            self.wait(f"{', '.join(wanted)} to apply {commit}", applied, patience=patience)
+        except Failed as error:
+            found = json.dumps({name: status.get(name) for name in wanted}, default=str)
+            runs = [self.history(name, limit=3) for name in wanted] if "controller ended" not in str(error) else []
+            raise Failed(f"{error}\n--- status\n{found}\n--- newest runs\n{json.dumps(runs, default=str)}") from None
 
     def wait(self, what: str, condition: Callable[[], Any], *, patience: float = PATIENCE) -> Any:
         """Wait until a condition holds; Failed, with the ends of the logs, when it does not come to."""

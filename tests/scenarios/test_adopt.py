@@ -100,7 +100,8 @@ def test_files_edited_by_hand_become_a_branch_and_stay(make_rig):
     changed = rig.git("diff", "--name-only", commit["base"], commit["commit"], cwd=rig.remote).split()
     assert changed == ["states/files.sls", "states/motd"]
 
-    rig.wait_applied(merge(rig, commit))
+    merged = merge(rig, commit)  # web1 still differs in the other file, which checks find again each second
+    rig.wait("both to have it", lambda: {one["applied_revision"] for one in rig.status().values()} == {merged})
     assert (root / "motd").read_text() == "by hand\n"
     assert (rig.root("web2") / "motd").read_text() == "by hand\n"
     done = changed_runs(rig, "web1")
