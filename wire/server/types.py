@@ -126,4 +126,4 @@ class Limits:
     """Subscriptions of a connection to the publish port until it is ended."""
     handshake_seconds: float = 15.0
     silence_seconds: float = 60.0
-    """A peer that does not answer heartbeats so long is gone."""
+    """A peer whose machine does not answer for so long is gone."""

@@ -6,6 +6,7 @@ import os
 import socket
 import time
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -61,6 +62,41 @@ def test_an_accepted_minion_is_heard_and_answered(controller: Any) -> None:
     assert (counts["in.hello"], counts["out.welcome"], counts["peers"]) == (1, 1, 1)
     assert counts["bytes_in"] > 0
     assert counts["bytes_out"] > 0
+
+
+def accepted_by(port: int) -> list[socket.socket]:
+    """The connections of this process that came in by a port."""
+    found = []
+    for opened in list(Path("/proc/self/fd").iterdir()):
+        try:
+            each = socket.socket(fileno=os.dup(int(opened.name)))
+        except OSError:
+            continue
+        try:
+            each.getpeername()
+            is_ours = each.family == socket.AF_INET and each.getsockname()[1] == port
+        except OSError:
+            is_ours = False
+        if is_ours:
+            found.append(each)
+        else:
+            each.close()
+    return found
+
+
+def test_the_kernel_asks_whether_a_peer_is_still_there(controller: Any) -> None:
+    web = controller.peer("web1")
+    web.send(Hello(id="web1", grains={}))
+    controller.wait(Incoming)
+    [connection] = accepted_by(controller.server.ports.request)
+    with connection:
+        assert connection.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE) == 1
+        idle, between, count, unanswered = (
+            connection.getsockopt(socket.IPPROTO_TCP, option)
+            for option in (socket.TCP_KEEPIDLE, socket.TCP_KEEPINTVL, socket.TCP_KEEPCNT, socket.TCP_USER_TIMEOUT)
+        )
+    assert idle + between * count == 60
+    assert unanswered == 60_000, "what it sent and nobody received, too"
 
 
 def test_a_key_asks_and_is_accepted(controller: Any) -> None:
