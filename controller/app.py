@@ -206,7 +206,7 @@ def _start_tasks(parts: Parts) -> list[asyncio.Task[None]]:
         asyncio.create_task(parts.compile_audit.run(), name="compile audit"),
         asyncio.create_task(parts.sources.follow(parts.resources.changes), name="git"),
         asyncio.create_task(_send_heartbeats(parts, settings.alive_interval), name="heartbeat"),
-        asyncio.create_task(parts.handlers.expire_sessions(settings.minion_timeout), name="sessions"),
+        asyncio.create_task(parts.handlers.expire_sessions(), name="sessions"),
         asyncio.create_task(parts.handlers.answers.files.run(), name="files"),
         asyncio.create_task(parts.handlers.take_waiting_mines(), name="mines"),
         asyncio.create_task(parts.event_log.run(), name="events"),

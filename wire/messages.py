@@ -28,6 +28,8 @@ CHECKS_CALLS = "checks-calls"
 """Says in `Hello.takes` that the minion knows `CheckCalls`."""
 CHECKS_RUNS = "checks-runs"
 """Says in `Hello.takes` that the minion answers `CheckCalls` for any run, and begins none that it was asked about."""
+SETS_INTERVAL = "sets-interval"
+"""Says in `Hello.takes` that the minion knows `AliveInterval`."""
 HEALS_ALONE = "heals-alone"
 """Says in `Hello.takes` that the minion knows `Autonomy`."""
 MOST_CHECKED = 1000
@@ -110,7 +112,7 @@ class Hello(_Message, tag="hello", frozen=True, kw_only=True):
     """Whether documents and runs of this controller count: of several controllers at once, one's do."""
     takes: Annotated[tuple[Name, ...], Meta(max_length=100)] = ()
     """What it understands beside what all minions of its protocol do: `STATES_OF_CALL`, `RETURNERS_OF_CALL`,
-    `ROTATE_KEY`, `CHECKS_CALLS`, `HEALS_ALONE`."""
+    `ROTATE_KEY`, `CHECKS_CALLS`, `CHECKS_RUNS`, `SETS_INTERVAL`, `HEALS_ALONE`."""
     autonomy: Name = ""
     """`Autonomy.digest` of the rules that it has; empty: it has none."""
 
@@ -122,7 +124,7 @@ class Grains(_Message, tag="grains", frozen=True, kw_only=True):
 
 
 class KeepAlive(_Message, tag="alive", frozen=True, kw_only=True):
-    """Sent at the interval that `HelloAck` asks for."""
+    """Sent at the interval that `HelloAck` and `AliveInterval` ask for."""
 
     held: Name = ""
     applied: Name = ""
@@ -445,6 +447,12 @@ class HelloAck(_Message, tag="welcome", frozen=True, kw_only=True):
     """What the controller's clock says, in seconds since the epoch; 0: it does not say."""
 
 
+class AliveInterval(_Message, tag="alive-interval", frozen=True, kw_only=True):
+    """Signs of life shall come at another interval than `HelloAck` asked for: the fleet has grown or shrunk."""
+
+    seconds: MessageSeconds
+
+
 class Refused(_Message, tag="refused", frozen=True, kw_only=True):
     """A message was not accepted, or a question gets no answer; the connection stays."""
 
@@ -696,6 +704,7 @@ ToMinion: TypeAlias = (
     | RotateKey
     | NextControllerKey
     | HelloAck
+    | AliveInterval
     | Refused
     | DesiredUpdate
     | Run

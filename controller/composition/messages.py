@@ -33,6 +33,7 @@ from controller.messages.state_questions import StateQuestions
 from controller.observe.event_budget import EventBudget
 from controller.reconcile.reconciler import Reconciler
 from controller.sessions.file_answers import FileAnswers
+from controller.sessions.signs_of_life import SignsOfLife
 from wire.address import Bind
 from wire.limits import WireLimits
 from wire.messages import HelloAck
@@ -90,7 +91,8 @@ def compose_handlers(
         budget=EventBudget(settings.limits.minion),
         keep=shared.event_log.keep_now,
     )
-    replies = Replies(context=context, server=server, greeting=greeting)
+    signs = SignsOfLife(interval=settings.alive_interval, timeout=settings.minion_timeout, rate=settings.alive_rate)
+    replies = Replies(context=context, server=server, greeting=greeting, signs_of_life=signs)
     results = _results(shared, context, reconciler)
     reconcilers = Reconcilers(runs=reconciler, builds=compilation.builds)
     keys = _key_requests(shared, context, replies, compilation)

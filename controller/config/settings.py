@@ -199,6 +199,8 @@ class ControllerSettings:
     """Who sends it may read the events at `http_port`; empty: nobody."""
     log_level: ControllerLogLevel = "info"
     alive_interval: Seconds = 15.0
+    alive_rate: Count = 200
+    """Signs of life of all minions in a second, from which on they give them less often."""
     minion_timeout: Seconds = 45.0
     """Without a word for so long, a minion counts as unreachable."""
     run_timeout: Seconds = 3600.0

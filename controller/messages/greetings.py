@@ -98,7 +98,7 @@ class Greetings:
         minion = session.minion
         before = self.context.sessions.session(minion)
         self.context.sessions.connect(session)
-        self.replies.greet(session.key)
+        self.replies.greet(session)
         self.keys.rotations.announce(session.key)
         if CHECKS_CALLS in session.takes:
             self._check_calls(session.key, unfinished)

@@ -212,6 +212,7 @@ class MessageHandlers:
                 self._has_applied(session, applied_of(applied))
                 self._has_problems(session, message.problems)
                 self._holds(session, digest_of(held))
+                self.replies.pace(session)
             case Held(digest=held):
                 self._holds(session, digest_of(held))
             case Grains(grains=grains):
@@ -298,17 +299,19 @@ class MessageHandlers:
             self.reconcilers.builds.fleet_changed(event.id)
             log.info("minion disconnected", minion=session.minion, why=why)
 
-    async def expire_sessions(self, timeout: float) -> None:
-        """End sessions of which nothing was heard for `timeout` seconds, until cancelled."""
+    async def expire_sessions(self) -> None:
+        """End sessions of which nothing is heard any more (`SignsOfLife`), until cancelled."""
+        signs = self.replies.signs_of_life
         while True:
             now = self.context.steady()
-            self.expire(now - timeout)
-            oldest = min((session.heard for session in self.context.sessions), default=now)
-            await asyncio.sleep(max(MIN_EXPIRY_SECONDS, min(timeout, oldest + timeout - now)))
+            self.expire(now)
+            first = min(map(signs.gone_at, self.context.sessions), default=now + signs.timeout)
+            await asyncio.sleep(max(MIN_EXPIRY_SECONDS, min(signs.timeout, first - now)))
 
-    def expire(self, since: float) -> None:
-        """End sessions of which nothing was heard since a time, by the clock that nobody sets."""
-        silent = self.context.sessions.inactive(since)
+    def expire(self, now: float) -> None:
+        """End the sessions that are silent for too long, by the clock that nobody sets."""
+        gone_at = self.replies.signs_of_life.gone_at
+        silent = [session for session in self.context.sessions if gone_at(session) < now]
         if not silent:
             return
         try:

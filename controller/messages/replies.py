@@ -6,13 +6,15 @@ Used by the handlers of messages. A reply that tells of something stored waits u
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 
 import msgspec
 
 from controller.messages.context import MessageContext
-from wire.messages import HelloAck, ToMinion
+from controller.sessions.sessions import Session
+from controller.sessions.signs_of_life import SignsOfLife
+from wire.messages import SETS_INTERVAL, AliveInterval, HelloAck, ToMinion
 from wire.server.server import Server
 
 
@@ -24,6 +26,7 @@ class Replies:
     server: Server
     greeting: HelloAck
     """What every session begins with."""
+    signs_of_life: SignsOfLife = field(default_factory=SignsOfLife)
 
     def send(self, key: str, message: ToMinion) -> None:
         """Send this once the batch is committed."""
@@ -41,9 +44,19 @@ class Replies:
         self.context.metrics.sent(type(message).__name__)
         self.server.send(key, message)
 
-    def greet(self, key: str) -> None:
+    def greet(self, session: Session) -> None:
         """Answer a Hello."""
-        self.send(key, msgspec.structs.replace(self.greeting, time=max(0.0, self.context.clock())))
+        session.alive_interval = self.signs_of_life.interval_for(len(self.context.sessions))
+        now = max(0.0, self.context.clock())
+        greeting = msgspec.structs.replace(self.greeting, time=now, alive_interval=session.alive_interval)
+        self.send(session.key, greeting)
+
+    def pace(self, session: Session) -> None:
+        """Tell a minion how often to give signs of life when that has become another time since it was told."""
+        connected = len(self.context.sessions)
+        if SETS_INTERVAL in session.takes and self.signs_of_life.is_other(session, connected):
+            session.alive_interval = self.signs_of_life.interval_for(connected)
+            self.send(session.key, AliveInterval(seconds=session.alive_interval))
 
     def ask_for_hello(self, key: str) -> None:
         """End the connection, which has no session: a minion says Hello on each new one, and on no other."""

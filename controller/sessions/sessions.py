@@ -116,6 +116,8 @@ class Session:
     """Seconds since the epoch of its last message."""
     heard: float = 0.0
     """When that came, by the clock that nobody sets (`reactors.clock_steps`)."""
+    alive_interval: float = 0.0
+    """Seconds between two signs of life, as it was told last."""
     held: str = ""
     """Digest of the document that it says it holds."""
     applied: str = ""
@@ -180,7 +182,3 @@ class Sessions:
         """The peer with this key is gone."""
         minion = self._minion_of.get(key)
         return self.disconnect(minion) if minion else None
-
-    def inactive(self, since: float) -> list[Session]:
-        """Sessions of which nothing was heard since a time, by the clock that nobody sets."""
-        return [session for session in self._sessions.values() if session.heard < since]

@@ -60,6 +60,7 @@ from wire.messages import (
     HEALS_ALONE,
     RETURNERS_OF_CALL,
     ROTATE_KEY,
+    SETS_INTERVAL,
     STATES_OF_CALL,
     Autonomy,
     Blob,
@@ -95,6 +96,9 @@ log = logging.getLogger(__name__)
 
 LONGEST_WAIT = 30.0
 """Seconds; the loop reads the clock at least that often, in case the wall clock was set."""
+
+TAKES = (STATES_OF_CALL, RETURNERS_OF_CALL, ROTATE_KEY, CHECKS_CALLS, CHECKS_RUNS, SETS_INTERVAL, HEALS_ALONE)
+"""See `Hello.takes`."""
 
 _MOST_NAMES = 100
 """Of messages that were said not to be known."""
@@ -595,7 +599,7 @@ class Agent:
             follows=self.links.may_follow(name),
             session=self._session_id,
             agent=f"saltern python/{sys.version_info.major}.{sys.version_info.minor}",
-            takes=(STATES_OF_CALL, RETURNERS_OF_CALL, ROTATE_KEY, CHECKS_CALLS, CHECKS_RUNS, HEALS_ALONE),
+            takes=TAKES,
             autonomy=self._remediation.digest,
         )
 

@@ -24,7 +24,9 @@ from wire.keys import KeyPair, fingerprint
 from wire.messages import (
     CHECKS_CALLS,
     CHECKS_RUNS,
+    SETS_INTERVAL,
     STATES_OF_CALL,
+    AliveInterval,
     Call,
     CheckCalls,
     DesiredUpdate,
@@ -209,6 +211,8 @@ class SwarmMember:
                 self._counts["refused"] += 1
                 if not event.request:
                     self._session.refused(event, now)
+            case AliveInterval():
+                self._session.paced(event)
             case HelloAck():
                 self._session.hello_acknowledged(event, now)
                 for run_id, (_, result) in list(self._results.items()):
@@ -233,7 +237,7 @@ class SwarmMember:
         return {"os": "Simulated", **self._behaviour.grains, **self._own_grains, "id": self.id, "simulated": True}
 
     def _hello(self) -> Hello:
-        takes = (STATES_OF_CALL, CHECKS_CALLS, CHECKS_RUNS)
+        takes = (STATES_OF_CALL, CHECKS_CALLS, CHECKS_RUNS, SETS_INTERVAL)
         return Hello(id=self.id, grains=self._grains(), held=self._held, session=self._name, agent=AGENT, takes=takes)
 
     def _keep_alive(self) -> KeepAlive:

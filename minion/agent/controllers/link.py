@@ -26,6 +26,7 @@ from wire.client import (
 )
 from wire.keys import KeyPair, fingerprint
 from wire.messages import (
+    AliveInterval,
     Bye,
     Hello,
     HelloAck,
@@ -180,6 +181,8 @@ class ControllerLink:
                 self.session.refused(event, now)
             case HelloAck():
                 self.session.hello_acknowledged(event, now)
+            case AliveInterval():
+                self.session.paced(event)
 
     def _handshake_failed(self, event: HandshakeFailed) -> None:
         self.trouble.handshake_failed(event.reason)

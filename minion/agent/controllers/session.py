@@ -14,7 +14,17 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from wire.messages import Heartbeat, Hello, HelloAck, KeepAlive, KeyRequest, KeyState, Refused, ToController
+from wire.messages import (
+    AliveInterval,
+    Heartbeat,
+    Hello,
+    HelloAck,
+    KeepAlive,
+    KeyRequest,
+    KeyState,
+    Refused,
+    ToController,
+)
 
 log = logging.getLogger(__name__)
 
@@ -23,6 +33,8 @@ KEY_REQUEST_PAUSES = (1.0, 2.0, 4.0, 8.0, 15.0)
 
 HELLO_TIMEOUT = 10.0
 """Seconds without a HelloAck, after which the Hello is sent again."""
+SHORTEST_INTERVAL = 0.1
+"""Seconds between two signs of life."""
 
 
 class SessionState(enum.Enum):
@@ -112,9 +124,13 @@ class AgentSession:
         self._accepted = True
         self._logged_key_state = ""
         self._epoch = message.epoch
-        self._keepalive_interval = max(message.alive_interval, 0.1)
+        self._keepalive_interval = max(message.alive_interval, SHORTEST_INTERVAL)
         self.session_state = SessionState.ONLINE
         self.deadline = now + self._keepalive_interval
+
+    def paced(self, message: AliveInterval) -> None:
+        """Give signs of life at another interval, after the next one."""
+        self._keepalive_interval = max(message.seconds, SHORTEST_INTERVAL)
 
     def heartbeat(self, message: Heartbeat, now: float) -> bool:
         """The controller's heartbeat; True when the controller was restarted since the HelloAck."""

@@ -45,7 +45,8 @@ from controller.policy.policy import Policy
 from controller.reconcile.live import LiveRevision
 from controller.sessions.file_answers import FileAnswers
 from controller.sessions.file_server import FileServer
-from controller.sessions.sessions import KeyRegistry, Sessions
+from controller.sessions.sessions import KeyRegistry, Session, Sessions
+from controller.sessions.signs_of_life import SignsOfLife
 from controller.store import AppliedRecord, DesiredRecord, RunRecord, Store, database
 from controller.store.errors import StoreUnavailable
 from controller.store.keys import Keys
@@ -56,6 +57,8 @@ from reactors.bus import Bus
 from wire.limits import MinionLimits, StrangerLimits
 from wire.messages import (
     CHECKS_CALLS,
+    SETS_INTERVAL,
+    AliveInterval,
     Bye,
     CheckCalls,
     FactAnswer,
@@ -392,7 +395,7 @@ def test_who_connects_with_the_same_grains_is_not_compiled_again(rig):
 def test_a_minion_without_a_session_is_to_say_hello_on_a_new_connection(rig):
     """A welcome is no question: the minion took it for an answer, sent all that it had, and was welcomed again."""
     say(rig, Hello(id="web1", grains={}))
-    rig.handlers.expire(since=2.0)
+    rig.handlers.expire(now=47.0)
     say(rig, KeepAlive(held=DIGEST))
     assert rig.server.kinds() == ["HelloAck"]
     assert rig.server.disconnected == [KEY]
@@ -793,9 +796,9 @@ def test_who_goes_is_gone(rig):
     rig.handlers.deliver([Gone(key=KEY)])
     assert rig.handlers.context.sessions.session("web1") is None
     say(rig, Hello(id="web1", grains={}))
-    rig.handlers.expire(since=0.5)
+    rig.handlers.expire(now=45.5)
     assert rig.handlers.context.sessions.session("web1") is not None
-    rig.handlers.expire(since=2.0)
+    rig.handlers.expire(now=47.0)
     assert rig.handlers.context.sessions.session("web1") is None
 
 
@@ -1070,3 +1073,38 @@ async def test_a_minion_asks_for_states_one_at_a_time_and_not_too_often(rig):
     (refused,) = await answered(rig)
     assert (refused.request, "asked too often" in refused.message) == (5, True)
     assert rig.handlers.context.metrics.limit_refusals("minion")["state-questions"] == 3
+
+
+def set_signs_of_life(rig, signs):
+    rig.handlers.replies = replace(rig.handlers.replies, signs_of_life=signs)
+    rig.handlers.greetings = replace(rig.handlers.greetings, replies=rig.handlers.replies)
+
+
+def test_minions_of_a_large_fleet_give_signs_of_life_less_often(rig):
+    """4 minions and one sign a second of them all: every 4 s, and each may be silent for so much longer."""
+    signs = SignsOfLife(interval=2.0, timeout=10.0, rate=1.0)
+    set_signs_of_life(rig, signs)
+    sessions = rig.handlers.context.sessions
+    say(rig, Hello(id="web1", grains={}, takes=(SETS_INTERVAL,)))
+    assert rig.server.sent[-1][1].alive_interval == 2.0
+    for number in range(3):
+        sessions.connect(Session(minion=f"db{number}", key=f"k{number}", session="", grains={}, seen=1.0, heard=99.0))
+    say(rig, KeepAlive())
+    assert rig.server.sent[-1] == (KEY, AliveInterval(seconds=4.0))
+    say(rig, KeepAlive())
+    assert rig.server.kinds() == ["HelloAck", "AliveInterval"]
+    rig.handlers.expire(now=12.5)
+    assert sessions.session("web1") is not None
+    rig.handlers.expire(now=13.5)
+    assert sessions.session("web1") is None
+
+
+def test_a_minion_that_does_not_know_it_is_told_no_other_interval(rig):
+    signs = SignsOfLife(interval=2.0, timeout=10.0, rate=1.0)
+    set_signs_of_life(rig, signs)
+    say(rig, Hello(id="web1", grains={}))
+    for number in range(3):
+        session = Session(minion=f"db{number}", key=f"k{number}", session="", grains={}, seen=1.0)
+        rig.handlers.context.sessions.connect(session)
+    say(rig, KeepAlive())
+    assert rig.server.kinds() == ["HelloAck"]

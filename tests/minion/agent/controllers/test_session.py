@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from minion.agent.controllers.session import HELLO_TIMEOUT, KEY_REQUEST_PAUSES, AgentSession, SessionPorts, SessionState
-from wire.messages import Heartbeat, Hello, HelloAck, KeepAlive, KeyRequest, KeyState, Refused
+from wire.messages import AliveInterval, Heartbeat, Hello, HelloAck, KeepAlive, KeyRequest, KeyState, Refused
 
 
 @pytest.fixture
@@ -50,6 +50,13 @@ def test_asks_with_growing_pauses_until_accepted(session, sent):
     assert session.online
     session.tick(now + 5.0)
     assert kinds(sent)[-1] is KeepAlive
+    session.paced(AliveInterval(seconds=20.0))
+    session.tick(now + 10.0)  # what was due already
+    for later in (15.0, 29.0):
+        session.tick(now + later)
+    assert kinds(sent).count(KeepAlive) == 2
+    session.tick(now + 30.0)
+    assert kinds(sent).count(KeepAlive) == 3
 
 
 def test_an_accepted_key_asks_first_on_every_connection_and_when_refused(session, sent):
