@@ -8,7 +8,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check -q
 
 export PYTHONPATH := tests/rig
 
-.PHONY: forge-descriptions attack predictions salt-tests second-opinion structure fuzz states soak help demo test check lint types contracts e2e bench oracle lock wheel clean
+.PHONY: forge-descriptions attack predictions salt-tests second-opinion structure fuzz states soak help demo test check lint types contracts bytecode e2e bench oracle lock wheel clean
 .DEFAULT_GOAL := help
 
 help: ## show this
@@ -22,17 +22,21 @@ $(READY): requirements.lock pyproject.toml
 	@$(PIP) install --no-build-isolation --no-deps -e .
 	@touch $@
 
-demo: $(READY) ## a controller and three minions on this machine, from push to drift healed
+# As pip does for an installation. Where PYTHONDONTWRITEBYTECODE is set, each process would compile the whole program.
+bytecode: $(READY)
+	@$(BIN)/python -m compileall -q -j 0 controller gitfs reactors highstate matching wire minion options extmods saltern tests/rig tools
+
+demo: bytecode ## a controller and three minions on this machine, from push to drift healed
 	@$(BIN)/python -m tools.demo
 
-test: $(READY) ## the tests, on up to four cores (those that change the machine are skipped; see e2e); JOBS=1
+test: bytecode ## the tests, on up to four cores (those that change the machine are skipped; see e2e); JOBS=1
 	@$(BIN)/pytest -n $(JOBS) --dist loadfile -m "not alone and not e2e"
 	@$(BIN)/pytest -m "alone or e2e"
 
-e2e: $(READY) ## tests that install packages and run services on this machine; as root
+e2e: bytecode ## tests that install packages and run services on this machine; as root
 	@SALTERN_E2E=1 $(BIN)/pytest -m "e2e or fresh_root" -rs
 
-soak: $(READY) ## what the suite only samples, in full: kills at every step, drawn examples, 50,000 files
+soak: bytecode ## what the suite only samples, in full: kills at every step, drawn examples, 50,000 files
 	@SALTERN_SOAK=1 $(BIN)/pytest $$(grep -rlE '^(from|import) effort' tests --include='*.py')
 
 check: lint types contracts test ## all that a commit must pass
@@ -50,7 +54,7 @@ contracts: $(READY) ## import-linter: the direction of imports
 forge-descriptions: $(READY) ## what the forges publish of their APIs (npm), for the tests of their clients
 	@$(BIN)/python -m tools.forge_descriptions
 
-bench: $(READY) ## benchmarks; ONLY=path for one of them
+bench: bytecode ## benchmarks; ONLY=path for one of them
 	@$(BIN)/python -m tools.bench $(if $(ONLY),--only $(ONLY))
 
 oracle: $(READY) ## compare the goldens with real Salt, in an environment of its own

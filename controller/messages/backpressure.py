@@ -41,6 +41,11 @@ GATHER_SECONDS = 0.002
 less than message by message."""
 FEW = 128
 """Deliveries."""
+STEADY = 8
+"""Deliveries of a slice after which more are gathered for the next. So many come where a fleet connects, and what each
+transaction and each query costs by itself would be most of the work."""
+STEADY_WAITS = 3
+"""Times as long as the slice before took."""
 
 FEWEST, MOST = 1, 1024
 """Deliveries of a slice."""
@@ -111,8 +116,8 @@ class Backpressure:
         self._scheduled = False
         self._held = False
         self._slice = FIRST
-        self._took = 0.0
-        """How long it took, at most `SLICE_SECONDS`."""
+        self._gathers = 0.0
+        """Seconds after a slice in which the next is gathered."""
         self._ended = float("-inf")
         """When the last slice did, by the monotonic clock."""
 
@@ -142,7 +147,7 @@ class Backpressure:
 
     def _take_soon(self) -> None:
         """Handle a slice: now, or in a moment when the last one has just ended."""
-        wait = self._ended + max(GATHER_SECONDS, self._took) - time.monotonic()
+        wait = self._ended + max(GATHER_SECONDS, self._gathers) - time.monotonic()
         if wait > 0 and len(self._queue) < FEW:
             self._loop.call_later(wait, self._take)
         else:
@@ -157,7 +162,8 @@ class Backpressure:
             self._deliver(batch)
         computed = time.thread_time() - computed
         self._ended = time.monotonic()
-        self._took = min(self._ended - began, SLICE_SECONDS)
+        took = min(self._ended - began, SLICE_SECONDS)
+        self._gathers = took * (STEADY_WAITS if len(batch) >= STEADY else 1)
         self._adapt(len(batch), self._ended - began, computed)
         with self._lock:
             self._charge(batch, computed - SLICE_SECONDS)

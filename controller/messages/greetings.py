@@ -73,6 +73,7 @@ class Greetings:
             unfinished.setdefault(run.minion, []).append(run)
         for session in sessions:
             self._connect(session, known.get(session.minion), unfinished.get(session.minion, ()))
+        self.keys.rotations.announce([session.key for session in sessions])
         self.reconcilers.runs.wake(ids)
 
     def _session_of(self, incoming: Incoming) -> Session:
@@ -99,7 +100,6 @@ class Greetings:
         before = self.context.sessions.session(minion)
         self.context.sessions.connect(session)
         self.replies.greet(session)
-        self.keys.rotations.announce(session.key)
         if CHECKS_CALLS in session.takes:
             self._check_calls(session.key, unfinished)
         started = 0

@@ -8,6 +8,7 @@ and tries the new one (`minion.agent.controllers.key_rotation`).
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -84,18 +85,21 @@ class KeyRotations:
         except BadKey as error:
             raise ServiceError("conflict", str(error)) from error
         told = [session.minion for session in self.context.sessions]
-        for session in self.context.sessions:
-            self.announce(session.key)
+        self.announce([session.key for session in self.context.sessions])
         away = tuple(sorted(self.keyring.accepted.difference(told)))
         return NextController(public=public, fingerprint=fingerprint(public), told=len(told), away=away)
 
-    def announce(self, key: str) -> None:
-        """Tell a minion the controller's next key, while there is one."""
-        if self.next_key_file.exists():
-            try:
-                self.replies.send_now(key, NextControllerKey(public=load_or_create(self.next_key_file).public))
-            except BadKey as error:
-                log.error("next key of the controller is not announced", reason=str(error))
+    def announce(self, keys: Iterable[str]) -> None:
+        """Tell these minions the controller's next key, while there is one."""
+        if not self.next_key_file.exists():
+            return
+        try:
+            message = NextControllerKey(public=load_or_create(self.next_key_file).public)
+        except BadKey as error:
+            log.error("next key of the controller is not announced", reason=str(error))
+            return
+        for key in keys:
+            self.replies.send_now(key, message)
 
     def take(self, session: Session, message: NewKey) -> None:
         """The new key of a minion, by the session of the old."""

@@ -77,6 +77,8 @@ log = structlog.get_logger("saltern.reconcile")
 SUSPENDED = "suspended in saltern.yaml"
 RETRY_SECONDS = 10.0
 """Until a minion is looked at again after an error of ours."""
+GATHER_SECONDS = 0.02
+"""At most, from one step to the next."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -152,11 +154,14 @@ class Reconciler:
 
     async def run(self) -> None:
         """Work until cancelled."""
+        clock = asyncio.get_running_loop().time
         while True:
             batch = await self._queue.take()
+            began = clock()
             if batch:
                 self.step(batch)
-            await asyncio.sleep(0)
+            # A look at one minion costs a fifth of a look at ten: those who come meanwhile are looked at together.
+            await asyncio.sleep(min(clock() - began, GATHER_SECONDS))
 
     def step(self, minions: Iterable[str]) -> None:
         """Reconcile these minions once. A failure requeues its own minion and delays no other."""
