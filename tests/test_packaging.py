@@ -76,6 +76,23 @@ def test_a_verb_of_the_controller_says_what_to_install(minion_site, tmp_path, ve
     assert "Traceback" not in done.stderr
 
 
+def test_a_process_of_a_room_finds_the_rooms_of_a_wheel():
+    """`python -m controller...` finds them in a checkout alone."""
+    started = [
+        [ast.unparse(each) for each in words[at + 1 :]]
+        for path in modules_of_the_rooms().values()
+        for node in ast.walk(ast.parse(path.read_text()))
+        for words in [getattr(node, "args", None), getattr(node, "elts", None)]
+        if isinstance(words, list)
+        for at, word in enumerate(words)
+        if ast.unparse(word) == "sys.executable"
+    ]
+    assert len(started) >= 4
+    for words in started:
+        assert words[:2] == ["'-P'", "'-m'"], words
+        assert words[2] in ("'saltern.run_module'", "*module"), words
+
+
 def from_wheel(site: Path, *arguments: object) -> subprocess.CompletedProcess[str]:
     """`saltern ARGUMENTS` with the standard library and what stands in `site`."""
     return subprocess.run(

@@ -64,13 +64,19 @@ class Access:
         self,
         principal: Principal,
         calls: Sequence[AskedFunction],
-        minions: Sequence[str],
+        minions: Sequence[str] | None,
         action: str,
         detail: Mapping[str, Any],
     ) -> None:
-        """ServiceError unless somebody may call each of these functions on all of these minions."""
-        decision = decide_calls(principal, calls, frozenset(minions), self.settings, self.select)
-        self.audit.keep(principal, action, detail, decision)
+        """ServiceError unless somebody may call each of these functions on all of these minions.
+
+        None for `minions`, before it is looked whom a target means: ServiceError for who may call them nowhere. An
+        answer about a target would tell such a user which minions there are, and by `-I` what their pillar has.
+        """
+        meant = None if minions is None else frozenset(minions)
+        decision = decide_calls(principal, calls, meant, self.settings, self.select)
+        if minions is not None or not decision.allowed:
+            self.audit.keep(principal, action, detail, decision)
         if not decision.allowed:
             raise _refusal(principal, action, decision)
 

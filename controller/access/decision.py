@@ -77,7 +77,7 @@ def decide_role(principal: Principal, role: Role, settings: AccessSettings) -> D
 def decide_calls(
     principal: Principal,
     calls: Sequence[AskedFunction],
-    minions: frozenset[str],
+    minions: frozenset[str] | None,
     settings: AccessSettings,
     select: SelectMinions,
 ) -> Decision:
@@ -86,7 +86,7 @@ def decide_calls(
     Args:
         principal: who asks.
         calls: the functions.
-        minions: on whom, for functions of minions.
+        minions: on whom, for functions of minions; None: whether there are any on which it is allowed.
         settings: the rules.
         select: finds the minions of a rule.
     """
@@ -122,15 +122,25 @@ def decide_peer(
     rules = [rule for entry in entries if _fits(entry.who, minion) for rule in entry.rules]
     if any(_covers(rule, call, minions, select) for rule in rules):
         return Decision(allowed=True, why=source)
-    what = call.fun if call.kind == "minion" else f"the runner {call.fun}"
-    return Decision(allowed=False, why=f"no rule of {source} lets it call {what}" + (" there" if minions else ""))
+    return Decision(allowed=False, why=_missing(call, source, "it", rules))
 
 
 def _uncovered(call: AskedFunction, principal: Principal, source: str, rules: Sequence[AccessRule]) -> str:
-    what = call.fun if call.kind == "minion" else f"the {call.kind} {call.fun}"
     if not rules:
         return f"{source} says nothing about {principal.name or 'who asks'}"
-    return f"no rule of {source} lets {principal.name} call {what}" + (" there" if call.kind == "minion" else "")
+    return _missing(call, source, principal.name, rules)
+
+
+def _missing(call: AskedFunction, source: str, who: str, rules: Sequence[AccessRule]) -> str:
+    """Which rule there is not: for the function, for its arguments, or for all of the minions."""
+    what = call.fun if call.kind == "minion" else f"the {call.kind} {call.fun}"
+    found = f"no rule of {source} lets {who} call {what}"
+    of_kind = [rule for rule in rules if rule.kind == call.kind]
+    if any(_covers_function(rule, call) for rule in of_kind):
+        return f"{found} on all of these minions"
+    if any(_fits(each.pattern, call.fun) for rule in of_kind for each in rule.functions):
+        return f"{found} with these arguments"
+    return found
 
 
 def _rules_of(principal: Principal, settings: AccessSettings) -> tuple[list[AccessRule], str]:
@@ -157,17 +167,20 @@ def _rules_of_everyone(entries: Iterable[AccessEntry]) -> list[AccessRule]:
     return [rule for entry in entries if entry.who == EVERYONE and not entry.group for rule in entry.rules]
 
 
-def _covers(rule: AccessRule, call: AskedFunction, minions: frozenset[str], select: SelectMinions) -> bool:
-    if rule.kind != call.kind:
+def _covers(rule: AccessRule, call: AskedFunction, minions: frozenset[str] | None, select: SelectMinions) -> bool:
+    if rule.kind != call.kind or not _covers_function(rule, call):
         return False
-    for each in rule.functions:
-        if _fits(each.pattern, call.fun) and (not each.arguments or any(_fit(one, call) for one in each.arguments)):
-            break
-    else:
-        return False
-    if call.kind != "minion" or not rule.target:
+    if call.kind != "minion" or not rule.target or minions is None:
         return True
     return bool(minions) and minions <= select(rule.target)
+
+
+def _covers_function(rule: AccessRule, call: AskedFunction) -> bool:
+    """Whether a rule names the function and its arguments."""
+    return any(
+        _fits(each.pattern, call.fun) and (not each.arguments or any(_fit(one, call) for one in each.arguments))
+        for each in rule.functions
+    )
 
 
 def _fit(rule: ArgumentRule, call: AskedFunction) -> bool:

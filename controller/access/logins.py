@@ -10,7 +10,7 @@ from typing import NoReturn
 
 from controller.access.audit import Audit
 from controller.access.decision import Decision
-from controller.access.pam import PamPasswords, PamTrouble, groups_of
+from controller.access.pam import PamPasswords, PamTrouble, groups_of, shadow_trouble
 from controller.access.principals import Principal
 from controller.access.tokens import Tokens
 from controller.config.access import AccessSettings
@@ -63,7 +63,8 @@ class Logins:
         except PamTrouble as error:
             self._refuse(asker, action, Decision(allowed=False, why=str(error)), "see the log of the system")
         if not right:
-            self._refuse(asker, action, Decision(allowed=False, why="the name or the password is wrong"), "")
+            refused = Decision(allowed=False, why="the name or the password is wrong")
+            self._refuse(asker, action, refused, shadow_trouble())
         groups = await asyncio.to_thread(groups_of, user)
         found = self.tokens.give(user, groups, method, self.settings.token_expire, by=asker.name)
         self.audit.keep(asker, action, {"token": found[1].id}, Decision(allowed=True, why="the password is right"))

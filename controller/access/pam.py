@@ -9,6 +9,7 @@ import os
 import pwd
 import sys
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import msgspec
 
@@ -49,7 +50,9 @@ class PamPasswords:
         async with self._turns:
             process = await asyncio.create_subprocess_exec(
                 sys.executable,
+                "-P",
                 "-m",
+                "saltern.run_module",
                 pam_check.__name__,
                 stdin=asyncio.subprocess.PIPE,
                 stdout=asyncio.subprocess.PIPE,
@@ -66,6 +69,19 @@ class PamPasswords:
         if process.returncode not in (pam_check.YES, pam_check.NO):
             raise PamTrouble(said.decode(errors="replace").strip()[:200] or f"it ended with {process.returncode}")
         return process.returncode == pam_check.YES
+
+
+def shadow_trouble(shadow: Path = Path("/etc/shadow")) -> str:
+    """Why PAM refuses also right passwords of this machine's own users, and what to do; empty: it does not.
+
+    pam_unix asks a program with the group of /etc/shadow, which tells a user about no password but its own.
+    """
+    if not shadow.exists() or os.access(shadow, os.R_OK, effective_ids=True):
+        return ""
+    return (
+        f"the controller's user cannot read {shadow}, so that PAM refuses all passwords of this machine's own users: "
+        "docs/access.md, Passwords, says how it can"
+    )
 
 
 def groups_of(user: str) -> tuple[str, ...]:

@@ -1,8 +1,8 @@
-"""Asks PAM whether a password is right: `python -m controller.access.pam_check`, a process of its own.
+"""Asks PAM whether a password is right: `python -m saltern.run_module controller.access.pam_check`.
 
-Modules of PAM are libraries of the system that may take long, leak or crash; here they take down nothing else. Reads
-JSON `{"service", "user", "password"}` from standard input; the exit code is 0 for yes, 1 for no, 2 for trouble, and the
-reason stands on standard output.
+Modules of PAM are libraries of the system that may take long, leak or crash; in a process of its own they take down
+nothing else. Reads JSON `{"service", "user", "password"}` from standard input; the exit code is 0 for yes, 3 for no, 2
+for trouble, and the reason stands on standard output. A Python that cannot even begin ends with 1: no answer.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import sys
 
 import msgspec
 
-YES, NO, TROUBLE = 0, 1, 2
+YES, TROUBLE, NO = 0, 2, 3
 
 
 class PamQuestion(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -296,6 +296,7 @@ async def call(request: AdminRequest) -> Stream:
     calls = [AskedFunction(kind="minion", fun=data.fun, args=data.args, kwargs=data.kwargs)]
     asked = data.target.expression
     if not principal_of(request).everything:
+        _require_calls(request, calls, None, data, asked)
         # Exactly those that the rules are asked about: whom a target means may be another a moment later.
         minions = await service_of(request).select(data.target)
         data = structs.replace(data, target=TargetExpression(kind="list", expression=",".join(minions)))
@@ -377,7 +378,7 @@ async def events(request: AdminRequest) -> Stream:
 def _require_calls(
     request: AdminRequest,
     calls: Sequence[AskedFunction],
-    minions: Sequence[str],
+    minions: Sequence[str] | None,
     asked: CallQuestion | RunnerQuestion,
     target: str,
 ) -> None:

@@ -6,12 +6,14 @@ history and to terminals: characters that are not printable are escaped.
 
 from __future__ import annotations
 
-import contextlib
+import ctypes
+import errno
 import grp
 import os
 import pwd
 import socket
 import struct
+from collections.abc import Sequence
 from functools import lru_cache
 
 from controller.access.principals import NOBODY, Principal, of_local_user
@@ -22,8 +24,10 @@ _CREDENTIALS = struct.Struct("3i")
 """pid, uid and gid: `struct ucred` of unix(7)."""
 _SO_PEERGROUPS = 59
 """Of Linux 4.13 and later; Python has no name for it."""
-_MOST_GROUPS = 65_536
-"""That a process may be in."""
+_FEW_GROUPS, _MOST_GROUPS = 256, 65_536
+"""What is asked for first, and what a process may be in (NGROUPS_MAX)."""
+_LIBC = ctypes.CDLL(None, use_errno=True)
+"""`socket.getsockopt` of Python takes 1,024 bytes at most, which is too little."""
 
 
 def peer_user(connection: socket.socket | None) -> Principal:
@@ -35,11 +39,15 @@ def peer_user(connection: socket.socket | None) -> Principal:
     return of_local_user(user_name(uid), uid, sorted(groups), os.geteuid())
 
 
-def _more_groups(connection: socket.socket) -> tuple[int, ...]:
+def _more_groups(connection: socket.socket) -> Sequence[int]:
     """Its supplementary groups, as the kernel says; none where it does not."""
-    with contextlib.suppress(OSError):
-        packed = connection.getsockopt(socket.SOL_SOCKET, _SO_PEERGROUPS, _MOST_GROUPS * 4)
-        return struct.unpack(f"{len(packed) // 4}I", packed)
+    for most in (_FEW_GROUPS, _MOST_GROUPS):
+        found = (ctypes.c_uint32 * most)()
+        size = ctypes.c_uint32(ctypes.sizeof(found))
+        if not _LIBC.getsockopt(connection.fileno(), socket.SOL_SOCKET, _SO_PEERGROUPS, found, ctypes.byref(size)):
+            return found[: size.value // ctypes.sizeof(ctypes.c_uint32)]
+        if ctypes.get_errno() != errno.ERANGE:
+            break
     return ()
 
 

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from controller.cli.configuration import socket_of
+from controller.cli.configuration import is_guessed, socket_of
 from controller.cli.failure import COMPILE, FAILED, NO_TARGET, UNREACHABLE, USAGE, Failure
 from controller.cli.lean_httpx import httpx
 from controller.cli.token_file import shown_token
@@ -118,6 +118,10 @@ class Client:
     def _knock(self) -> None:
         """See whether somebody is there; the system's own error says best why not."""
         start = f"start it with: saltern controller -c {self._config_dir}"
+        if is_guessed(self._config_dir):
+            start = (
+                f"you cannot read {self._config_dir}, where sock_dir may be another: SALTERN_SOCKET names the socket"
+            )
         with contextlib.closing(socket.socket(socket.AF_UNIX)) as probe:
             try:
                 probe.connect(str(self._socket))

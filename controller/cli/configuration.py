@@ -13,6 +13,8 @@ from controller.config.places import DEFAULT_CONFIG_DIR, DEFAULT_SOCK_DIR, known
 if TYPE_CHECKING:
     from controller.config.settings import ControllerSettings
 
+_NOT_READABLE = "SALTERN_SOCKET names the socket of a controller whose configuration you cannot read"
+
 
 def socket_of(config_dir: Path) -> Path:
     """Where the controller answers: SALTERN_SOCKET, else what the configuration says.
@@ -21,10 +23,15 @@ def socket_of(config_dir: Path) -> Path:
     """
     if given := os.environ.get("SALTERN_SOCKET"):
         return Path(given)
-    if config_dir == DEFAULT_CONFIG_DIR and not _is_readable(config_dir):
+    if is_guessed(config_dir):
         return socket_in(DEFAULT_SOCK_DIR)
     check_folder(config_dir)
     return known_socket(config_dir) or settings_of(config_dir).socket
+
+
+def is_guessed(config_dir: Path) -> bool:
+    """Whether nothing says where the controller answers, as who asks cannot read its configuration."""
+    return not os.environ.get("SALTERN_SOCKET") and config_dir == DEFAULT_CONFIG_DIR and not _is_readable(config_dir)
 
 
 def _is_readable(config_dir: Path) -> bool:
@@ -48,5 +55,6 @@ def settings_of(config_dir: Path, *, whole: bool = False) -> ControllerSettings:
             config.check_executor(settings)
     except config.BadControllerSettings as error:
         faults = [str(fault) for fault in error.faults]
-        raise Failure("the configuration cannot be used", USAGE, problems=faults) from None
+        hint = "" if _is_readable(config_dir) else _NOT_READABLE
+        raise Failure("the configuration cannot be used", USAGE, problems=faults, hint=hint) from None
     return settings

@@ -14,16 +14,20 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 DEFAULT_CONFIG_DIR = Path("/etc/saltern")
 FORMATS = ("json", "yaml", "txt", "nested")
 
+_FOLDER = click.Path(path_type=Path, readable=False)
+"""Users whom the controller lets in need not be able to read its configuration (`configuration.socket_of`)."""
 config_dir = click.option(
     "-c",
     "--config-dir",
-    type=click.Path(path_type=Path),
+    type=_FOLDER,
     default=DEFAULT_CONFIG_DIR,
     envvar="SALTERN_CONFIG_DIR",
     show_default=True,
     show_envvar=True,
     help="Folder of the configuration.",
 )
+config_dir_of_verb = click.option("-c", "--config-dir", type=_FOLDER, help="Folder of the configuration.")
+"""Of a verb in a group. No environment variable: it would win over what stands before the verb (`key -c DIR list`)."""
 out = click.option(
     "--out",
     "--output",

@@ -17,15 +17,20 @@ def shown_token() -> str:
 
 
 def kept_token() -> str:
-    """The token that is kept. Failure for a file that others may read or that is another's."""
-    path = token_path()
+    """The token that is kept. Failure for a file that others may read or that is another's.
+
+    None is kept for who has no home, or has in HOME that of another, as what cron or `setpriv` starts may.
+    """
     try:
+        path = token_path()
+        if not os.access(path.parent, os.X_OK):
+            return ""
         with path.open() as file:
             found = os.fstat(file.fileno())
             if found.st_uid != os.geteuid() or found.st_mode & 0o077:
                 raise Failure(f"{path} is not for you alone", hint=f"remove it, or: chmod 600 {path}")
             return file.read(_LONGEST).strip()
-    except (FileNotFoundError, NotADirectoryError):
+    except (FileNotFoundError, NotADirectoryError, RuntimeError):
         return ""
     except OSError as error:
         raise Failure(f"{path}: {error.strerror}") from None

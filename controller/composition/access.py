@@ -6,11 +6,13 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
+import structlog
+
 from controller.access.access import Access
 from controller.access.audit import Audit
 from controller.access.decision import SelectMinions
 from controller.access.logins import Logins
-from controller.access.pam import PamPasswords
+from controller.access.pam import PamPasswords, shadow_trouble
 from controller.access.tokens import Tokens
 from controller.composition.shared import Shared
 from controller.config.settings import ControllerSettings
@@ -25,6 +27,8 @@ from controller.schema.runners import RunnerItem
 from controller.schema.runs import CallProgress, CallReturn
 from controller.schema.targets import TargetExpression
 from controller.store import Store
+
+log = structlog.get_logger("saltern.access")
 
 
 def compose_access(shared: Shared) -> Access:
@@ -59,6 +63,8 @@ def make_access(
         redact: takes secrets out of what goes into the audit log.
     """
     limits, rules = settings.limits.access, settings.access
+    if "pam" in rules.external_auth and (trouble := shadow_trouble()):
+        log.warning(trouble)
     on_refusal = partial(metrics.limit_refused, "access")
     audit = Audit(store=store, clock=clock, limits=limits, redact=redact, on_refusal=on_refusal)
     tokens = Tokens(store=store, clock=clock, limits=limits)

@@ -14,8 +14,12 @@ def read_files(main: Path, folder: Path) -> tuple[dict[str, Option], list[Fault]
     """The options of `main` and then of `folder`/*.conf; what cannot be read is among the faults."""
     options: dict[str, Option] = {}
     faults: list[Fault] = []
-    files = [main] if main.exists() else []
-    for path in [*files, *sorted(folder.glob("*.conf"))]:
+    try:
+        files = [main] if main.exists() else []
+        files += sorted(folder.glob("*.conf"))
+    except PermissionError as error:
+        return {}, [Fault(str(main.parent), f"cannot be read: {error.strerror}")]
+    for path in files:
         try:
             found = _options(path)
         except UnreadableDocument as error:

@@ -28,7 +28,9 @@ class BadMinionSettings(Exception):
 
 
 def read_files(config_dir: Path, faults: list[Fault]) -> dict[str, Option]:
-    """All options of a folder; what cannot be read is appended to the faults."""
+    """All options of a folder; what cannot be read is appended to the faults. BadMinionSettings: where nothing can."""
+    if config_dir.is_dir() and not os.access(config_dir, os.R_OK | os.X_OK):
+        raise BadMinionSettings(f"{config_dir} cannot be read: Permission denied")
     main = config_dir / "minion"
     options = parse_file(main, faults) if main.is_file() else {}
     for include in (options.get("default_include", Option(DEFAULT_INCLUDE, "")), options.get("include")):

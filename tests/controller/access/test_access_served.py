@@ -110,7 +110,7 @@ def test_another_user_may_what_rules_say_and_nothing_else(desk, config_dir, serv
     assert json.loads(answers[0][1]) == {
         "user": "nobody", "groups": ["nogroup"], "method": "socket", "token": "", "everything": False
     }  # fmt: skip
-    assert "no rule of publisher_acl lets nobody call cmd.run there" in answers[3][1]
+    assert "no rule of publisher_acl lets nobody call cmd.run on all of these minions" in answers[3][1]
     assert "docs/access.md" in answers[3][1]
     assert desk.users == ["nobody", "nobody", "nobody"]
     kept = [(row.user, row.action, row.allowed) for row in rows(served)]
@@ -177,6 +177,20 @@ def test_no_way_of_asking_goes_around_a_rule(desk, config_dir, serve_desk):
     assert [one for one, _ in let_in] == []
     assert kept == []
     assert desk.users == []
+
+
+@root_alone
+def test_who_may_not_call_a_function_is_not_told_whether_there_is_such_a_minion(desk, config_dir, serve_desk):
+    """Else everybody could find what the pillar of a minion has, by `-I`."""
+    with_rules(config_dir)
+    asked = [call("file.remove", target) for target in ("web1", "nosuch")]
+    with serve_desk(desk, load_settings(config_dir)) as served:
+        there, not_there, rule_elsewhere = ask_as_nobody(served, *asked, call("test.ping", "nosuch"))
+        kept = [(row.action, row.allowed, json.loads(row.detail)["target"]) for row in rows(served)]
+    assert there == not_there
+    assert there[0] == 403
+    assert rule_elsewhere[0] == 404, "who may call it somewhere is told"
+    assert kept == [("call file.remove", False, "web1"), ("call file.remove", False, "nosuch")]
 
 
 @root_alone
@@ -313,6 +327,28 @@ def pam_service(tmp_path: Path):
     file.write_text(f"auth required pam_exec.so quiet expose_authtok {script}\naccount required pam_permit.so\n")
     yield file.name
     file.unlink()
+
+
+@root_alone
+def test_a_controller_that_cannot_read_shadow_says_so(tmp_path):
+    """PAM's pam_unix then says no to each password."""
+    shadow = tmp_path / "shadow"
+    shadow.write_text("")
+    shadow.chmod(0o640)
+    reachable(shadow)
+    program = f"""
+import os
+from pathlib import Path
+from controller.access.pam import shadow_trouble
+print(repr(shadow_trouble(Path({str(shadow)!r}))))
+os.setgroups([]); os.setgid({STRANGER}); os.setuid({STRANGER})
+print(repr(shadow_trouble(Path({str(shadow)!r}))))
+print(repr(shadow_trouble(Path({str(tmp_path / "none")!r}))))
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    of_root, of_another, without = done.stdout.splitlines()
+    assert of_root == without == "''"
+    assert "docs/access.md, Passwords" in of_another
 
 
 @root_alone

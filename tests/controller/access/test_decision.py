@@ -73,6 +73,34 @@ def test_conditions_for_arguments(settings):
     assert not may(settings, "alice", "cmd.run", ["db1"], args=["ls /srv", "x"], cwd="/srv/a")
 
 
+def test_a_refusal_says_what_no_rule_covers(settings):
+    def why(fun, minions, *args):
+        call = AskedFunction(kind="minion", fun=fun, args=args, kwargs={"cwd": "/srv/a"})
+        alice = Principal(name="alice")
+        return decide_calls(alice, [call], minions, settings, lambda target: frozenset(FLEET.get(target, ()))).why
+
+    web, both = frozenset({"web1"}), frozenset({"web1", "db1"})
+    assert (
+        why("cmd.run", both, "ls /srv", "x")
+        == "no rule of publisher_acl lets alice call cmd.run on all of these minions"
+    )
+    assert why("cmd.run", web, "id", "x") == "no rule of publisher_acl lets alice call cmd.run with these arguments"
+    assert why("pkg.remove", web) == "no rule of publisher_acl lets alice call pkg.remove"
+
+
+def test_whether_there_are_minions_on_which_a_call_is_allowed(settings):
+    def somewhere(who, fun, *args):
+        call = AskedFunction(kind="minion", fun=fun, args=args)
+        return decide_calls(Principal(name=who), [call], None, settings, lambda _: frozenset()).allowed
+
+    assert somewhere("alice", "service.restart")
+    assert somewhere("alice", "test.ping")
+    assert not somewhere("alice", "service.stop")
+    assert not somewhere("alice", "cmd.run", "id", "x")
+    assert not somewhere("mallory", "test.ping")
+    assert not somewhere("alice", "cmd.shell")
+
+
 def test_runners_and_wheels(settings):
     all_runners = Principal(name="r", groups=frozenset({"runner"}))
     of_jobs = Principal(name="j", groups=frozenset({"jobs"}))

@@ -1,5 +1,7 @@
 """A folder of a configuration that is named and is not there is said to be missing, by verbs that need none, too."""
 
+import json
+import os
 import subprocess
 import sys
 
@@ -59,3 +61,47 @@ def test_a_mistyped_option_of_remotes_is_told_the_nearest(saltern, config_dir):
     ended = saltern("controller", "--check")
     assert ended.code == 64
     assert "there is no option 'gitfs_remtoes'; did you mean 'gitfs_remotes'?" in ended.err
+
+
+_AS_ANOTHER = """
+import contextlib, io, json, os, sys
+from controller.cli.main import run
+words, found = json.loads(sys.argv[1]), []
+for uid in (0, 65534):  # as root first: what is imported then is there when the checkout cannot be read any more
+    if uid:
+        os.setgroups([]); os.setgid(uid); os.setuid(uid)
+    err = io.StringIO()
+    with contextlib.redirect_stderr(err):
+        found.append([run(words), err.getvalue()])
+print(json.dumps(found[1]))
+"""
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="becomes another user, which needs root")
+@pytest.mark.parametrize("verb", ["whoami", "key list", "audit list", "token list", "call test.ping"])
+@pytest.mark.parametrize("hidden", ["folder", "file"])
+@pytest.mark.parametrize("named", [False, True])
+def test_who_cannot_read_the_configuration_asks_by_the_socket(tmp_path, verb, hidden, named):
+    """It has secrets, and who may ask a controller need not be who runs it (docs/access.md)."""
+    folder, socket = tmp_path / "etc", tmp_path / "controller.sock"
+    folder.mkdir()
+    for name in ("controller", "minion"):
+        (folder / name).write_text(f"root_dir: {tmp_path}\n")
+    secret = folder if hidden == "folder" else folder / ("minion" if verb.startswith("call") else "controller")
+    secret.chmod(0o700 if hidden == "folder" else 0o600)
+    for parent in tmp_path.parents:
+        if parent.is_relative_to("/tmp/") and parent.stat().st_uid == 0:
+            parent.chmod(0o755)
+    tmp_path.chmod(0o755)
+    environment = {**os.environ, **({"SALTERN_SOCKET": str(socket)} if named else {})}
+    words = json.dumps([*verb.split(), "-c", str(folder)])
+    done = subprocess.run(
+        [sys.executable, "-c", _AS_ANOTHER, words], capture_output=True, text=True, check=False, env=environment
+    )
+    assert done.returncode == 0, done.stderr
+    code, err = json.loads(done.stdout.splitlines()[-1])
+    if named and not verb.startswith("call"):
+        assert (code, f"no controller answers on {socket}" in err) == (3, True), err
+    else:
+        assert (code, f"{secret}" in err, "cannot be read: " in err) == (64, True, True), err
+        assert ("SALTERN_SOCKET" in err) is (not verb.startswith("call"))

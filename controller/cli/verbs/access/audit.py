@@ -15,8 +15,6 @@ from controller.cli.failure import FAILED, Failure
 from controller.schema.access import AuditPage, AuditView
 from options.durations import parse_seconds
 
-_config_dir = click.option("-c", "--config-dir", type=click.Path(path_type=Path), help="Folder of the configuration.")
-
 
 @click.group("audit")
 @options.config_dir
@@ -34,7 +32,7 @@ def audit_command(ctx: click.Context, config_dir: Path) -> None:
     "-n", "--limit", type=click.IntRange(1, 10_000), default=50, show_default=True, help="Most decisions to show."
 )
 @options.out
-@_config_dir
+@options.config_dir_of_verb
 def list_command(since: str, user: str, denied: bool, limit: int, out: str, config_dir: Path) -> None:
     """The newest decisions, oldest of them first. To look (`status`, `history`) is listed where it was refused."""
     began = time.time() - _seconds(since) if since else 0.0
@@ -63,7 +61,7 @@ def list_command(since: str, user: str, denied: bool, limit: int, out: str, conf
 
 @audit_command.command("export")
 @click.option("--after", type=click.IntRange(0), default=0, help="Rows with a higher number alone.")
-@_config_dir
+@options.config_dir_of_verb
 def export_command(after: int, config_dir: Path) -> None:
     """All decisions as JSON lines, oldest first; exit code 1 where the log was tampered with."""
     broken: list[int] = []
@@ -77,7 +75,7 @@ def export_command(after: int, config_dir: Path) -> None:
 
 @audit_command.command("verify")
 @options.out
-@_config_dir
+@options.config_dir_of_verb
 def verify_command(out: str, config_dir: Path) -> None:
     """Whether each decision still follows from the one before it; exit code 1 where one was changed or taken out."""
     broken: list[int] = []

@@ -12,8 +12,6 @@ from controller.cli.failure import NO_TARGET, Failure
 from controller.schema.access import NewToken, TokenQuestion, TokensQuestion, TokenView
 from options.durations import parse_seconds
 
-_config_dir = click.option("-c", "--config-dir", type=click.Path(path_type=Path), help="Folder of the configuration.")
-
 
 @click.group("token")
 @options.config_dir
@@ -29,7 +27,7 @@ def token_command(ctx: click.Context, config_dir: Path) -> None:
 @click.option("--group", "groups", multiple=True, help="A group of its holder; may be given again.")
 @click.option("--note", default="", help="What it is for.")
 @options.out
-@_config_dir
+@options.config_dir_of_verb
 def create_command(user: str, expires: str, groups: tuple[str, ...], note: str, out: str, config_dir: Path) -> None:
     """A token whose holder is USER: publisher_acl and api_roles say what that may do. It is shown this once."""
     question = TokenQuestion(user=user, groups=groups, seconds=_seconds(expires), note=note)
@@ -44,7 +42,7 @@ def create_command(user: str, expires: str, groups: tuple[str, ...], note: str, 
 
 @token_command.command("list")
 @options.out
-@_config_dir
+@options.config_dir_of_verb
 def list_command(out: str, config_dir: Path) -> None:
     """Tokens that are good."""
     with Client(config_dir) as client:
@@ -62,7 +60,7 @@ def list_command(out: str, config_dir: Path) -> None:
 @token_command.command("revoke")
 @click.argument("ids", nargs=-1, required=True, metavar="TOKEN...")
 @options.out
-@_config_dir
+@options.config_dir_of_verb
 def revoke_command(ids: tuple[str, ...], out: str, config_dir: Path) -> None:
     """Take tokens back, by their ids."""
     with Client(config_dir) as client:

@@ -25,7 +25,6 @@ from wire.keys import check_public_key, read_public
 from wire.messages import KeyRole
 
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 7 * 86400}
-_config_dir = click.option("-c", "--config-dir", type=click.Path(path_type=Path), help="Folder of the configuration.")
 
 
 def add_key(minion: str, key: str, out: str, config_dir: Path, role: KeyRole = "minion") -> None:
@@ -100,7 +99,7 @@ def token_command() -> None:
 @click.option("--count", type=click.IntRange(min=1), default=1, show_default=True, help="How many keys it accepts.")
 @click.option("--expires", type=Duration(), default="24h", show_default=True, help="When it is good no more.")
 @options.out
-@_config_dir
+@options.config_dir_of_verb
 def create_command(minions: str, count: int, expires: float, out: str, config_dir: Path) -> None:
     """Make a token and print it; it is not told again."""
     question = EnrolmentTokenQuestion(minions=minions, count=count, seconds=expires)
@@ -117,7 +116,7 @@ def create_command(minions: str, count: int, expires: float, out: str, config_di
 
 @token_command.command("list")
 @options.out
-@_config_dir
+@options.config_dir_of_verb
 def list_tokens_command(out: str, config_dir: Path) -> None:
     """Tokens that are good, without their secrets."""
     with Client(config_dir) as client:
@@ -138,7 +137,7 @@ def list_tokens_command(out: str, config_dir: Path) -> None:
 @token_command.command("revoke")
 @click.argument("ids", nargs=-1, required=True, metavar="TOKEN...")
 @options.out
-@_config_dir
+@options.config_dir_of_verb
 def revoke_command(ids: tuple[str, ...], out: str, config_dir: Path) -> None:
     """Take tokens back; keys that they accepted stay accepted."""
     with Client(config_dir) as client:

@@ -109,8 +109,6 @@ def _act(action: str, value: Any, given: dict[str, Any], how: AskedChange) -> No
 
 
 _names = click.argument("names", nargs=-1, required=True, metavar="NAME...")
-# No environment variable here: it would win over what stands before the verb (`saltern key -c DIR list`).
-_config_dir = click.option("-c", "--config-dir", type=click.Path(path_type=Path), help="Folder of the configuration.")
 _yes = click.option("-y", "--yes", is_flag=True, help="Ask nothing.")
 
 
@@ -118,7 +116,7 @@ _yes = click.option("-y", "--yes", is_flag=True, help="Ask nothing.")
 @click.argument("state", default="all", metavar="[STATE]")
 @click.option("-v", "--verbose", is_flag=True, help="A table with times, fingerprints and remarks.")
 @options.out
-@_config_dir
+@options.config_dir_of_verb
 def list_command(state: str, verbose: bool, out: str, config_dir: Path) -> None:
     """Keys by where they stand. STATE is acc, pre, rej, den or all."""
     list_keys(listing.statuses(state), out, config_dir, verbose=verbose)
@@ -128,7 +126,7 @@ def list_command(state: str, verbose: bool, out: str, config_dir: Path) -> None:
 @_names
 @_yes
 @options.out
-@_config_dir
+@options.config_dir_of_verb
 def accept_command(names: tuple[str, ...], yes: bool, out: str, config_dir: Path) -> None:
     """Accept keys: from then on these minions get their desired state. A glob takes pending keys only."""
     change("accept", names, AskedChange(yes=yes, out=out, config_dir=config_dir))
@@ -138,7 +136,7 @@ def accept_command(names: tuple[str, ...], yes: bool, out: str, config_dir: Path
 @_names
 @_yes
 @options.out
-@_config_dir
+@options.config_dir_of_verb
 def reject_command(names: tuple[str, ...], yes: bool, out: str, config_dir: Path) -> None:
     """Reject keys: they get nothing, and stay known."""
     change("reject", names, AskedChange(yes=yes, out=out, config_dir=config_dir))
@@ -148,7 +146,7 @@ def reject_command(names: tuple[str, ...], yes: bool, out: str, config_dir: Path
 @_names
 @_yes
 @options.out
-@_config_dir
+@options.config_dir_of_verb
 def delete_command(names: tuple[str, ...], yes: bool, out: str, config_dir: Path) -> None:
     """Forget keys; such a minion may ask again."""
     change("delete", names, AskedChange(yes=yes, out=out, config_dir=config_dir))
@@ -157,7 +155,7 @@ def delete_command(names: tuple[str, ...], yes: bool, out: str, config_dir: Path
 @key_command.command("finger")
 @click.argument("names", nargs=-1, metavar="[NAME...]")
 @options.out
-@_config_dir
+@options.config_dir_of_verb
 def finger_command(names: tuple[str, ...], out: str, config_dir: Path) -> None:
     """Fingerprints of keys, to be compared with what the minion's log says."""
     if not fingers(names or ("*",), out, config_dir, own=not names) and names:
@@ -167,7 +165,7 @@ def finger_command(names: tuple[str, ...], out: str, config_dir: Path) -> None:
 @key_command.command("print")
 @_names
 @options.out
-@_config_dir
+@options.config_dir_of_verb
 def print_command(names: tuple[str, ...], out: str, config_dir: Path) -> None:
     """Public keys."""
     if not public_keys(names, out, config_dir):
@@ -188,7 +186,7 @@ def gen_command(name: str, folder: Path, out: str) -> None:
 @click.argument("key", metavar="KEY|FILE")
 @click.option("--relay", is_flag=True, help="It is the key of a relay (`saltern relay --key`), which carries minions.")
 @options.out
-@_config_dir
+@options.config_dir_of_verb
 def add_command(minion: str, key: str, relay: bool, out: str, config_dir: Path) -> None:
     """Accept a key before its minion has asked: a public key, or the file NAME.pub of `saltern key gen`."""
     add_key(minion, key, out, config_dir, role="relay" if relay else "minion")
@@ -198,7 +196,7 @@ def add_command(minion: str, key: str, relay: bool, out: str, config_dir: Path) 
 @click.argument("minion", required=False)
 @click.option("--controller", is_flag=True, help="The controller's key: make the next one, and tell it to minions.")
 @options.out
-@_config_dir
+@options.config_dir_of_verb
 def rotate_command(minion: str | None, controller: bool, out: str, config_dir: Path) -> None:
     """Have a connected minion make a new key, which takes the place of the old."""
     if controller == bool(minion):
@@ -215,7 +213,7 @@ key_command.add_command(token_command)
 @key_command.command("controller")
 @click.option("--fingerprint", is_flag=True, help="Its fingerprint instead.")
 @options.out
-@_config_dir
+@options.config_dir_of_verb
 def controller_command(fingerprint: bool, out: str, config_dir: Path) -> None:
     """The controller's public key: what minions have as `controller_key`."""
     with Client(config_dir) as client:
