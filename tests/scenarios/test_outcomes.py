@@ -171,3 +171,18 @@ def test_a_call_that_was_lost_on_its_way_is_unreachable(rig):
     rig.wait("the word of the minion", lambda: shown(rig, jid)["minions"][0]["summary"].startswith(never))
     assert outcomes(shown(rig, jid)) == {"same": "unreachable"}
     assert len(returns_of(rig, jid, "same")) == 1
+
+
+def test_an_agent_that_is_frozen_counts_as_gone_by_missing_signs_of_life(make_rig):
+    """Its kernel goes on to answer TCP, so that only the minion's own silence tells."""
+    rig = make_rig(minions={"same": {"role": "same"}}, alive_interval=1, minion_timeout=4)
+    agent = rig.pid("same")
+    jid = begun(rig, "same", "cmd.run", "sleep 600")
+    os.kill(agent, signal.SIGSTOP)
+    rig.wait("it to be gone", lambda: not rig.status()["same"]["connected"])
+    assert outcomes(shown(rig, jid)) == {"same": "unreachable"}
+    os.kill(agent, signal.SIGCONT)
+    rig.wait("it to be back", lambda: rig.status()["same"]["connected"])
+    rig.wait("the job to go on", lambda: outcomes(shown(rig, jid)) == {"same": None})
+    rig.saltern("jobs", "kill", jid)
+    rig.wait("the end", lambda: outcomes(shown(rig, jid)) == {"same": "cancelled"})
