@@ -180,6 +180,10 @@ class RunFolders:
                 yield RunFolder(path)
 
 
+_FOUND_AGAIN = "file_|-"
+"""How keys begin of chunks whose act can be told from the machine by looking at the file."""
+
+
 class RunJournal:
     """Append-only record of one run (`highstate.run.Journal`). Opening it drops the torn tail of a crash."""
 
@@ -204,9 +208,14 @@ class RunJournal:
         self._append(_Record("intent", key, dict(changes)), durable=True)
 
     def done(self, key: str, result: StateResult) -> None:
-        """Chunk `key` has this result. Without changes it is not flushed: lost with the power, it is found again."""
+        """Chunk `key` has this result.
+
+        Without changes it is not flushed: lost with the power, it is found again. So is what a state of files did, from
+        its intent and the file; the next intent takes its result to the disk.
+        """
         plain = msgspec.to_builtins(result, enc_hook=str)
-        self._append(_Record("done", key, plain), durable=bool(result.changes))
+        durable = bool(result.changes) and not key.startswith(_FOUND_AGAIN)
+        self._append(_Record("done", key, plain), durable=durable)
 
     def _append(self, record: _Record, *, durable: bool) -> None:
         self._file.append(_ENCODER.encode(record), durable=durable)

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import os
+
 import pytest
 
 from highstate.types import StateResult
@@ -25,6 +27,22 @@ def test_remembers_intents_and_results(folder):
 
     assert again.results() == {"a": StateResult(name="a", result=True, changes={"diff": "x"}, warnings=("w",))}
     assert again.intents()["b"] == {"pid": {"old": None, "new": 3}}
+
+
+def test_flushes_what_cannot_be_found_again(folder, monkeypatch):
+    flushed = []
+    monkeypatch.setattr(os, "fdatasync", lambda fd: flushed.append(os.fstat(fd).st_size))
+    journal = RunJournal(folder)
+    changed = StateResult(name="a", result=True, changes={"diff": "x"})
+    journal.intent("file_|-a_|-/a_|-managed", {"diff": "x"})
+    journal.done("file_|-a_|-/a_|-managed", changed)
+    assert len(flushed) == 1
+    journal.intent("cmd_|-b_|-true_|-run", {})  # and what stands before it
+    assert flushed[-1] == (folder.path / "journal").stat().st_size
+    journal.done("cmd_|-b_|-true_|-run", changed)
+    assert len(flushed) == 3
+    journal.done("cmd_|-c_|-true_|-run", StateResult(name="c", result=True))
+    assert len(flushed) == 3
 
 
 def test_counts_the_attempts_that_got_no_further(folder):
