@@ -110,9 +110,11 @@ def decide_calls(
 
 
 def decide_peer(
-    minion: str, call: AskedFunction, minions: frozenset[str], settings: AccessSettings, select: SelectMinions
+    minion: str, call: AskedFunction, minions: frozenset[str] | None, settings: AccessSettings, select: SelectMinions
 ) -> Decision:
     """Whether a minion may have a function called on others, or a runner. Nothing is allowed that no rule names.
+
+    `minions` None: whether there are any on which it may.
 
     Source: `minion_pub` and `minion_runner` of salt/daemons/masterapi.py.
     """

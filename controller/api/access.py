@@ -65,7 +65,7 @@ async def create_token(request: AdminRequest) -> Response[bytes]:
     asked, access = await body_of(request, TokenQuestion), access_of(request)
     most = access.tokens.limits.token_seconds
     if not 0 < asked.seconds <= most:
-        raise ServiceError("bad-request", f"a token lives for 1 to {most:g} seconds, not {asked.seconds:g}")
+        raise ServiceError("bad-request", f"a token lives for up to {most / 86400:g} days, and for more than 0 seconds")
     if not 0 < len(asked.user) <= _MOST_TEXT or len(asked.note) > _MOST_TEXT or len(asked.groups) > _MOST_GROUPS:
         raise ServiceError("bad-request", f"a user and a note have up to {_MOST_TEXT} characters")
     token, record = access.tokens.give(

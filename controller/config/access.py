@@ -116,8 +116,8 @@ OPTIONS = (
 
 def read_access(options: Mapping[str, Option], faults: list[Fault]) -> AccessSettings:
     """The options of access; what is wrong with them is appended to the faults."""
-    acl = options.get("publisher_acl") or options.get("client_acl")
-    blacklist = options.get("publisher_acl_blacklist") or options.get("client_acl_blacklist")
+    acl = _renamed(options, "client_acl", "publisher_acl", faults)
+    blacklist = _renamed(options, "client_acl_blacklist", "publisher_acl_blacklist", faults)
     users, modules = _blacklist(blacklist, faults)
     return AccessSettings(
         publisher_acl=_entries(acl, (), faults) if acl is not None else (),
@@ -131,6 +131,15 @@ def read_access(options: Mapping[str, Option], faults: list[Fault]) -> AccessSet
         token_expire=_plain(options, "token_expire", (int, float), 43200.0, faults),
         pam_service=_service(options.get("auth.pam.service"), faults),
     )
+
+
+def _renamed(options: Mapping[str, Option], older: str, name: str, faults: list[Fault]) -> Option | None:
+    """An option that has an older name. Under both names it would not be clear which rules hold."""
+    if older in options and name in options:
+        faults.append(
+            Fault(options[older].place, f"{older} is an older name of {name}, which is there, too; write one")
+        )
+    return options.get(name, options.get(older))
 
 
 def _plain(options: Mapping[str, Option], name: str, kind: Any, default: Any, faults: list[Fault]) -> Any:

@@ -26,6 +26,9 @@ from wire.errors import BadKey
 from wire.keys import check_public_key, fingerprint, load_or_create
 from wire.messages import ROTATE_KEY, KeyState, NewKey, NextControllerKey, Refused, RotateKey
 
+_ROTATED_WHILE = (
+    "a key is rotated while its minion is connected; MINION is one id, as `saltern minions --up` lists them"
+)
 log = structlog.get_logger("saltern.messages")
 
 ROTATION_SECONDS = 30.0
@@ -58,7 +61,7 @@ class KeyRotations:
         """
         session = self.context.sessions.session(minion)
         if session is None:
-            raise ServiceError("no-target", f"{minion} is not connected", hint="a key is rotated while it is")
+            raise ServiceError("no-target", f"{minion} is not connected", hint=_ROTATED_WHILE)
         if ROTATE_KEY not in session.takes:
             raise ServiceError("conflict", f"{minion} is too old to rotate its key", hint="update it")
         if minion in self._asked:

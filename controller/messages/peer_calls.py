@@ -157,10 +157,7 @@ class PeerCalls:
         """Whether any rule is about this function: who is in a target tells about grains and pillars of others."""
         if may_ask_pillar(question.target_kind, question.target):
             return Decision(allowed=False, why="a minion may not find others by their pillar")
-        return decide_peer(minion, call, _SOMEBODY, self.settings, lambda _: _SOMEBODY)
-
-
-_SOMEBODY = frozenset({""})
+        return decide_peer(minion, call, None, self.settings, self.select)
 
 
 def _target(question: PublishCall) -> TargetExpression:

@@ -207,9 +207,10 @@ class ConnectionTrouble:
         if self._handshake:
             return (
                 f"the controller on {where} has another key than `controller_key` here, whose fingerprint is "
-                f"{fingerprint(self._controller_key)}",
-                "compare with `saltern key controller --fingerprint` on the controller; if it was made anew put its "
-                "key into `controller_key`, and if not, somebody else answers at this address",
+                f"{fingerprint(self._controller_key)}, or this is its `publish_port`, where no unknown key comes in",
+                "see that `master_port` here is its `ret_port`; compare with `saltern key controller --fingerprint` on "
+                "the controller; if it was made anew put its key into `controller_key`, and if not, somebody else "
+                "answers at this address",
             )
         return f"{where} takes connections, and none has come about", "see the controller's log"
 

@@ -32,6 +32,15 @@ def highstate(running: Mapping[str, Entry], minion_id: str, shown: OutputOptions
         yield from _profile(entries, color)
 
 
+def uncompiled(errors: Sequence[Any], minion_id: str, color: bool) -> Iterator[str]:
+    """Lines of why no state ran."""
+    yield paint(f"{plain(minion_id)}:", "red", color)
+    yield paint("    Data failed to compile:", "red", color)
+    for error in errors:
+        yield paint("----------", "red", color)
+        yield paint(textwrap.indent(plain(str(error)), "    "), "red", color)
+
+
 def _mode(shown: OutputOptions, entry: Entry) -> str:
     """How an entry is shown: `full`, `terse`, or nothing."""
     result = str(entry["result"])

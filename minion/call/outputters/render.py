@@ -37,10 +37,16 @@ def render(
             lines = value.splitlines() or [""] if isinstance(value, str) else [str(_as_dict(value))]
             return "\n".join(f"{minion_id}: {line}" for line in lines)
         case "highstate":
-            from minion.call.outputters.highstate import highstate
+            from minion.call.outputters.highstate import highstate, uncompiled
             from minion.config.groups import OutputOptions
 
-            return "\n".join(highstate(value, minion_id, shown or OutputOptions(), color))
+            if isinstance(value, list):
+                return "\n".join(uncompiled(value, minion_id, color))
+            if isinstance(value, Mapping) and all(
+                isinstance(one, Mapping) and "result" in one for one in value.values()
+            ):
+                return "\n".join(highstate(value, minion_id, shown or OutputOptions(), color))
+            return "\n".join(nested({minion_id: value}, 0, color))
         case "raw":
             return repr({minion_id: value})
         case "pprint":

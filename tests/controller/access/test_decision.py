@@ -242,6 +242,8 @@ def test_a_name_is_no_pattern_in_a_role(settings):
         ("api_roles: {king: [alice]}", "there is no role 'king'"),
         ("api_roles: {viewer: {alice: 1}}", "list of names"),
         ("publisher_acl_blacklist: {user: [a]}", "lists of users and modules"),
+        ("{client_acl: {alice: [x]}, publisher_acl: {bob: [x]}}", "client_acl is an older name of publisher_acl"),
+        ("{client_acl_blacklist: {}, publisher_acl_blacklist: {}}", "client_acl_blacklist is an older name of"),
         ("token_expire: soon", "a number of seconds"),
         ("permissive_acl: 1", "true or false"),
         ("auth.pam.service: ../../tmp/x", "a file in /etc/pam.d"),
@@ -253,6 +255,16 @@ def test_what_cannot_be_read_is_an_error_at_its_place(text, fault):
     [found] = faults
     assert fault in str(found)
     assert found.place.startswith("controller:1")
+
+
+def test_older_names_mean_the_same():
+    faults = []
+    found = read_access(
+        parse_document("client_acl: {alice: [x]}\nclient_acl_blacklist: {users: [bob]}", "controller"), faults
+    )
+    assert faults == []
+    assert [entry.who for entry in found.publisher_acl] == ["alice"]
+    assert found.blacklist_users == ("bob",)
 
 
 PEERS = """
