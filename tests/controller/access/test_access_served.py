@@ -10,6 +10,7 @@ from pathlib import Path
 
 import httpx
 import pytest
+from other_users import let_through
 
 from controller.api.admin import admin_app
 from controller.api.permissions import ANYONE, FUNCTIONS, NEEDS
@@ -41,16 +42,9 @@ for method, path, body, headers in json.loads(sys.argv[2]):
 """
 
 
-def reachable(path: Path) -> None:
-    """Let everybody through to a file of this test."""
-    for folder in [*path.parents][:-1]:
-        if folder.stat().st_uid == os.geteuid() and folder.is_relative_to("/tmp"):
-            folder.chmod(0o755)
-
-
 def ask_as_nobody(served, *asked):
     """(status, answer) of each (method, path, body[, headers]), asked by a user who has nothing to do with it."""
-    reachable(served.settings.socket)
+    let_through(served.settings.socket)
     questions = [[*each, *(None, {})[len(each) - 2 :]] for each in asked]
     done = subprocess.run(
         [sys.executable, "-c", _ASK.format(uid=STRANGER), str(served.settings.socket), json.dumps(questions)],
@@ -335,7 +329,7 @@ def test_a_controller_that_cannot_read_shadow_says_so(tmp_path):
     shadow = tmp_path / "shadow"
     shadow.write_text("")
     shadow.chmod(0o640)
-    reachable(shadow)
+    let_through(shadow)
     program = f"""
 import os
 from pathlib import Path

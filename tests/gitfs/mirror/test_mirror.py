@@ -178,10 +178,24 @@ def test_a_remote_that_lacks_a_blob_is_not_accepted(remote, mirror):
     assert read(mirror, "top.sls") == b"two"
 
 
+FETCH_ALONE = """
+import sys
+from pathlib import Path
+from gitfs.config.settings import RemoteSettings
+from gitfs.mirror.mirror import Mirror
+Mirror(RemoteSettings(name="states", url=sys.argv[1]), Path(sys.argv[2])).fetch()
+"""
+
+
+def fetch_alone(remote, directory):
+    """Fetch in a process of its own: this one has mapped no index yet. Who has gets SIGBUS or SIGSEGV when it lies."""
+    subprocess.run([sys.executable, "-c", FETCH_ALONE, str(remote.bare), str(directory)], check=True)
+
+
 @pytest.mark.parametrize("harm", ["pack", "idx", "objects", "head", "packed-refs", "everything", "directory"])
 def test_a_damaged_mirror_is_rebuilt(remote, tmp_path, harm):
     first = remote.commit({"top.sls": "one"})
-    Mirror(remote.settings(), tmp_path / "mirror").fetch()
+    fetch_alone(remote, tmp_path / "mirror")
     repository = (tmp_path / "mirror" / "current").resolve()
     match harm:
         case "pack":
@@ -211,6 +225,37 @@ def test_a_damaged_mirror_is_rebuilt(remote, tmp_path, harm):
     assert fetched.refs == {"main": first}
     assert read(Mirror(remote.settings(), tmp_path / "mirror"), "top.sls") == b"one"
     assert len(list((tmp_path / "mirror").glob("gen-*"))) == 1
+
+
+READ_WHILE_THE_INDEX_IS_CUT_OFF = """
+import resource
+import sys
+from pathlib import Path
+from gitfs.tree import objects
+
+resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+mirror, *blobs = sys.argv[1:]
+objects.blob(mirror, blobs[0])
+for path in Path(mirror).resolve().rglob("*.idx"):
+    path.chmod(0o600)
+    path.open("wb").close()
+for each in blobs:
+    objects.blob(mirror, each)
+"""
+
+
+def test_an_index_cut_off_under_a_reader_ends_it_and_the_next_one_has_a_mirror_made_anew(remote, tmp_path):
+    """As docs/limitations.md says: libgit2 maps indexes, and the kernel ends who reads past the end of a file."""
+    first = remote.commit({f"f{number}": str(number) for number in range(300)})
+    fetch_alone(remote, tmp_path / "mirror")
+    current = str(tmp_path / "mirror/current")
+    blobs = [line.split()[2] for line in remote.run("ls-tree", "HEAD").splitlines()]
+    code = [sys.executable, "-c", READ_WHILE_THE_INDEX_IS_CUT_OFF, current, *blobs]
+    assert subprocess.run(code, check=False).returncode == -signal.SIGBUS
+    mirror = Mirror(remote.settings(), tmp_path / "mirror")
+    assert mirror.fetch().rebuilt
+    assert mirror.branches() == {"main": first}
+    assert read(mirror, "f7") == b"7"
 
 
 def test_damage_under_a_running_process_is_reported_by_the_reader_and_repaired(remote, mirror):
