@@ -37,12 +37,13 @@ def client_config(path: str | os.PathLike[str] = "") -> dict[str, Any]:
 
     folder = folder_of(path)
     named = {"conf_file": str(folder / "controller"), "config_dir": str(folder), "__role": "master"}
-    if not _is_readable(folder):  # a user whom the controller lets in need not read it (docs/access.md)
-        return {**named, "sock_dir": str(socket_of(folder).parent), "transport": "zeromq"}
     try:
+        if not _is_readable(folder):  # a user whom the controller lets in need not read it (docs/access.md)
+            return {**named, "sock_dir": str(socket_of(folder).parent), "transport": "zeromq"}
         settings = settings_of(folder)
     except Failure as failure:
-        raise SaltConfigurationError("; ".join((failure.message, *failure.problems))) from None
+        told = (failure.message, *failure.problems, failure.hint)
+        raise SaltConfigurationError("; ".join(each for each in told if each)) from None
     return {**option_values(settings), **named, "sock_dir": str(settings.socket.parent), "transport": "zeromq"}
 
 
@@ -67,8 +68,8 @@ def folder_of(path: str | os.PathLike[str]) -> Path:
     """The folder of a configuration that is named by its file or folder."""
     if not path:
         return Path(os.environ.get("SALTERN_CONFIG_DIR") or DEFAULT_CONFIG_DIR)
-    given = Path(path)
-    return given if given.is_dir() else given.parent
+    # `Path.is_dir` raises PermissionError where the folder may not be entered.
+    return Path(path) if os.path.isdir(path) else Path(path).parent  # noqa: PTH112
 
 
 def _is_readable(folder: Path) -> bool:

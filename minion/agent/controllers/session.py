@@ -91,7 +91,9 @@ class AgentSession:
         """The controller says whether it has accepted the key."""
         if message.state == "accepted":
             if not self._accepted:
-                log.info("event=key_accepted id=%s", self._id)
+                # Who has read that it waits reads on.
+                level = logging.WARNING if self._logged_key_state else logging.INFO
+                log.log(level, "event=key_accepted id=%s", self._id)
             self._accepted = True
             if self.session_state is SessionState.REQUESTING_KEY:
                 self.send_hello(now)
@@ -104,7 +106,8 @@ class AgentSession:
                 message.state,
                 self._id,
                 self.fingerprint,
-                f"compare with `saltern key finger {self._id}` on the controller, then `saltern key accept {self._id}`",
+                f"compare with `saltern key finger {self._id}` on the controller, then `saltern key accept {self._id}` "
+                f"(where another key has this id, `saltern key delete {self._id}` first)",
                 message.message,
             )
         if self.session_state is not SessionState.REQUESTING_KEY:

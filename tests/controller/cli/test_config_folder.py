@@ -77,22 +77,66 @@ print(json.dumps(found[1]))
 """
 
 
+def configuration_of_root(tmp_path):
+    """A folder to which other users come."""
+    folder = tmp_path / "etc"
+    folder.mkdir()
+    for name in ("controller", "minion"):
+        (folder / name).write_text(f"root_dir: {tmp_path}\n")
+    for parent in (tmp_path, *tmp_path.parents):
+        if parent.is_relative_to("/tmp/") and parent.stat().st_uid == 0:
+            parent.chmod(0o755)
+    return folder
+
+
+_API_AS_ANOTHER = """
+import os, sys
+from saltern.client import LocalClient, client_config
+folder, socket = sys.argv[1:]
+for uid in (0, 65534):
+    if uid:
+        os.setgroups([]); os.setgid(uid); os.setuid(uid)
+    for named in ("", socket):
+        os.environ["SALTERN_SOCKET"] = named
+        for path in (folder, folder + "/controller"):
+            for ask in (client_config, lambda path: LocalClient(path).cmd("*", "test.ping")):
+                try:
+                    found = ask(path)["sock_dir"]
+                except Exception as error:
+                    found = f"{type(error).__name__}: {error}"
+                if uid:
+                    print(found)
+"""
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="becomes another user, which needs root")
+def test_the_python_api_asks_by_the_socket_as_well(tmp_path):
+    folder, socket = configuration_of_root(tmp_path), tmp_path / "controller.sock"
+    folder.chmod(0o700)
+    words = [sys.executable, "-c", _API_AS_ANOTHER, str(folder), str(socket)]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    of_no_socket, of_socket = done.stdout.splitlines()[:4], done.stdout.splitlines()[4:]
+    assert len(of_no_socket) == 4
+    for line in of_no_socket:
+        assert line.startswith("SaltConfigurationError: ")
+        assert f"{folder}: cannot be read: Permission denied" in line
+        assert "SALTERN_SOCKET" in line
+    assert of_socket[::2] == [str(tmp_path)] * 2
+    for line in of_socket[1::2]:
+        assert line.startswith(f"SaltClientError: no controller answers on {socket}")
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="becomes another user, which needs root")
 @pytest.mark.parametrize("verb", ["whoami", "key list", "audit list", "token list", "call test.ping"])
 @pytest.mark.parametrize("hidden", ["folder", "file"])
 @pytest.mark.parametrize("named", [False, True])
 def test_who_cannot_read_the_configuration_asks_by_the_socket(tmp_path, verb, hidden, named):
     """It has secrets, and who may ask a controller need not be who runs it (docs/access.md)."""
-    folder, socket = tmp_path / "etc", tmp_path / "controller.sock"
-    folder.mkdir()
-    for name in ("controller", "minion"):
-        (folder / name).write_text(f"root_dir: {tmp_path}\n")
+    socket = tmp_path / "controller.sock"
+    folder = configuration_of_root(tmp_path)
     secret = folder if hidden == "folder" else folder / ("minion" if verb.startswith("call") else "controller")
     secret.chmod(0o700 if hidden == "folder" else 0o600)
-    for parent in tmp_path.parents:
-        if parent.is_relative_to("/tmp/") and parent.stat().st_uid == 0:
-            parent.chmod(0o755)
-    tmp_path.chmod(0o755)
     environment = {**os.environ, **({"SALTERN_SOCKET": str(socket)} if named else {})}
     words = json.dumps([*verb.split(), "-c", str(folder)])
     done = subprocess.run(

@@ -33,6 +33,16 @@ def kinds(sent):
     return [type(message) for message in sent]
 
 
+def test_who_reads_that_the_key_waits_reads_that_it_was_accepted(session, caplog):
+    session.connected(0.0)
+    for state in ("pending", "pending", "accepted"):
+        session.key_state(KeyState(state=state), 0.0)
+    told = [record.getMessage().split()[0] for record in caplog.records if record.levelname == "WARNING"]
+    assert told == ["event=key_pending", "event=key_accepted"]
+    assert "saltern key accept web1" in caplog.text
+    assert "saltern key delete web1" in caplog.text
+
+
 def test_asks_with_growing_pauses_until_accepted(session, sent):
     session.connected(0.0)
     now = 0.0
