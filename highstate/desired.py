@@ -50,10 +50,10 @@ class Desired:
         }
 
     @classmethod
-    def from_document(cls, document: Mapping[str, Value]) -> Desired:
-        """The inverse of `as_document`."""
+    def from_document(cls, document: Mapping[str, Value], chunks: Mapping[str, Chunk] | None = None) -> Desired:
+        """The inverse of `as_document`; `chunks`: those of the document, where they were made before."""
         return cls(
-            chunks={key: Chunk.from_salt(low) for key, low in document["chunks"].items()},
+            chunks={key: Chunk.from_salt(low) for key, low in document["chunks"].items()} if chunks is None else chunks,
             pillar=document["pillar"],
             files=document["files"],
             modes=document.get("modes", {}),

@@ -21,6 +21,8 @@ import msgspec
 from wire.errors import PatchMismatch
 
 _ENCODER = msgspec.msgpack.Encoder()
+_SMALL = 64
+"""Keys of a mapping that is compared as a whole first."""
 
 
 def digest(document: Any) -> str:
@@ -37,7 +39,7 @@ def diff(old: Any, new: Any) -> list[Any]:
     """The patch that turns `old` into `new`."""
     if not (isinstance(old, dict) and isinstance(new, dict)) or not _keys_agree(old, new):
         return ["="] if _same(old, new) else ["v", new]
-    changed = [[key, diff(old[key], new[key]) if key in old else ["v", new[key]]] for key in new]
+    changed = [[key, _diff_of_value(old[key], new[key]) if key in old else ["v", new[key]]] for key in new]
     changed = [pair for pair in changed if pair[1] != ["="]]
     removed = [key for key in old if key not in new]
     natural = [key for key in old if key in new] + [key for key in new if key not in old]
@@ -45,6 +47,13 @@ def diff(old: Any, new: Any) -> list[Any]:
     if not changed and not removed and order is None:
         return ["="]
     return ["m", changed, removed, order]
+
+
+def _diff_of_value(old: Any, new: Any) -> list[Any]:
+    """`diff`, without a look into what is equal as a whole."""
+    if old is new or (isinstance(old, dict) and len(old) <= _SMALL and _same(old, new)):
+        return ["="]
+    return diff(old, new)
 
 
 def apply(old: Any, patch: Any) -> Any:

@@ -3,15 +3,32 @@
 from __future__ import annotations
 
 import threading
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 from cachetools import LRUCache
 
+from controller.reconcile.shared_chunks import ChunkPool
 from controller.store import Store
 from highstate.desired import Desired
+from highstate.types import Chunk
 from wire import patch
 from wire.messages import DesiredUpdate
+
+_PARTS = msgspec.msgpack.Decoder(dict[str, msgspec.Raw])
+
+
+class _Unpacked(NamedTuple):
+    plain: dict[str, Any]
+    chunks: dict[str, Chunk]
+
+
+def _unpack(packed: bytes, pool: ChunkPool) -> _Unpacked:
+    parts = _PARTS.decode(packed)
+    shared = {key: pool.take(bytes(raw)) for key, raw in _PARTS.decode(parts["chunks"]).items()}
+    lows = {key: each.low for key, each in shared.items()}
+    plain = {name: lows if name == "chunks" else msgspec.msgpack.decode(raw) for name, raw in parts.items()}
+    return _Unpacked(plain, {key: each.chunk for key, each in shared.items()})
 
 
 class Documents:
@@ -24,28 +41,32 @@ class Documents:
 
     def __init__(self, store: Store, *, bound: int = 32) -> None:
         self._store = store
-        self._cache: LRUCache[str, Any] = LRUCache(bound)
+        self._cache: LRUCache[str, _Unpacked] = LRUCache(bound)
+        self._pool = ChunkPool()
         self._lock = threading.Lock()
 
     def document(self, digest: str) -> Any | None:
         """Plain values; None when the store has no such document. Not to be modified. May be called from any thread."""
+        found = self._unpacked(digest)
+        return found.plain if found is not None else None
+
+    def desired(self, digest: str) -> Desired:
+        """The typed document; LookupError when there is none. States that others have, too, are the same objects."""
+        found = self._unpacked(digest)
+        if found is None:
+            raise LookupError(f"no document {digest}")
+        return Desired.from_document(found.plain, found.chunks)
+
+    def _unpacked(self, digest: str) -> _Unpacked | None:
         with self._lock:
             found = self._cache.get(digest)
         if found is None:
             packed = self._store.documents.get(digest) if digest else None
             if packed is None:
                 return None
-            found = msgspec.msgpack.decode(packed)
             with self._lock:
-                self._cache[digest] = found
+                found = self._cache[digest] = _unpack(packed, self._pool)
         return found
-
-    def desired(self, digest: str) -> Desired:
-        """The typed document; LookupError when there is none."""
-        document = self.document(digest)
-        if document is None:
-            raise LookupError(f"no document {digest}")
-        return Desired.from_document(document)
 
     def desire(self, generation: int, digest: str, held: str) -> DesiredUpdate:
         """The message that takes a minion from what it holds to a document of the store."""

@@ -27,10 +27,12 @@ _TRIGGERS |= {"listen", "prereq", "uses", "collects"}
 _WHOLE = frozenset((*LINK_KINDS, *BINDING, "__sls_included_from__"))
 """Arguments that bind a state by all that they are; of the others, the paths in them do."""
 
-_DOCUMENTS = 8
+_DOCUMENTS = 32
 """Of which a finder keeps the links: minions that are alike come one after the other."""
-_CHUNKS = 4_000
+_CHUNKS = 16_000
 """Of which a finder keeps what binds them, or twice those of a larger document."""
+_CHARACTERS = 16 * 1024 * 1024
+"""Of texts in these."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +92,8 @@ class LinkFinder:
     """Chunk, by its identity -> it, what binds it, and the number of that."""
     _numbers: dict[bytes, tuple[Chunk, int]] = field(default_factory=dict)
     """What binds a chunk, packed -> it, and its number."""
+    _characters: int = 0
+    """Of the texts in the chunks that are held."""
     _next: Iterator[int] = field(default_factory=count)
     _known: LRUCache[tuple[tuple[str, ...], tuple[int, ...]], Links] = field(
         default_factory=lambda: LRUCache(_DOCUMENTS)
@@ -97,9 +101,10 @@ class LinkFinder:
 
     def links_of(self, chunks: Mapping[str, Chunk]) -> Links:
         """See `links_of`; the chunks are values that msgpack can say."""
-        if len(self._parts) > max(_CHUNKS, 2 * len(chunks)):
+        if len(self._parts) > max(_CHUNKS, 2 * len(chunks)) or self._characters > _CHARACTERS:
             self._parts.clear()
             self._numbers.clear()
+            self._characters = 0
         parts = [self._part(chunk) for chunk in chunks.values()]
         known_as = tuple(chunks), tuple([number for _, _, number in parts])
         found = self._known.get(known_as)
@@ -117,6 +122,7 @@ class LinkFinder:
             if known is None:
                 known = self._numbers[packed] = (part, next(self._next))
             found = self._parts[id(chunk)] = (chunk, *known)
+            self._characters += sum(len(value) for value in chunk.arguments.values() if isinstance(value, str))
         return found
 
 

@@ -54,6 +54,7 @@ from controller.reconcile.documents import Documents
 from controller.reconcile.gating import OpenGate, RolloutGate
 from controller.reconcile.holds import hold_text, is_superseded, release
 from controller.reconcile.jids import Jids
+from controller.reconcile.links import LinkFinder
 from controller.reconcile.live import LiveRevision
 from controller.reconcile.observation import GOOD, NO_STREAK, Streak, Streaks, is_by_minion, observe
 from controller.reconcile.open_runs import OpenTests, RunAges
@@ -130,6 +131,7 @@ class Reconciler:
     _checks: PushChecks = field(init=False)
     _tests: OpenTests = field(init=False)
     _touched: TouchedStates = field(init=False)
+    _links: LinkFinder = field(default_factory=LinkFinder, init=False)
     _requests: dict[str, Request] = field(default_factory=dict)
     """Requests of people, by minion; only while they are decided."""
     _answers: dict[str, str | Declined | AfterRun] = field(default_factory=dict)
@@ -463,7 +465,8 @@ class Reconciler:
         """The plan from the applied to the desired document of a minion that has both."""
         if row.applied is None or row.desired is None:
             raise ValueError(f"{row.minion.id} has nothing to compare")
-        return plan(self.documents.desired(row.applied.digest), self.documents.desired(row.desired.digest))
+        before, after = (self.documents.desired(each.digest) for each in (row.applied, row.desired))
+        return plan(before, after, self._links.links_of)
 
     def _applied_without_run(self, row: StatusRow) -> None:
         """Record a new document without a run, when it changes no state: an unused pillar key, a removed state."""
