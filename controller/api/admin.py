@@ -210,7 +210,7 @@ async def fleet_diff(request: AdminRequest) -> Stream:
 async def history(request: AdminRequest) -> Response[bytes]:
     """`saltern history`."""
     query = query_of(request, HistoryQuery)
-    return encoding.answer(service_of(request).history(query.minion, query.limit))
+    return encoding.answer(await service_of(request).history(query.minion, query.limit))
 
 
 @get("/compile")

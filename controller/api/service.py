@@ -251,9 +251,9 @@ class ControllerService:
         """See `ControllerApi`."""
         return PendingChanges(previews=self.minions.previews, drifted=FleetDrift(self.state).of).report(target)
 
-    def history(self, minion: str | None, limit: int) -> Sequence[HistoryEntry]:
-        """See `ControllerApi`."""
-        return self.state.history(minion, limit)
+    async def history(self, minion: str | None, limit: int) -> Sequence[HistoryEntry]:
+        """See `ControllerApi`. Thousands of runs take a second to read."""
+        return await asyncio.to_thread(self.state.history, minion, limit)
 
     def compile_detail(self, minion: str) -> CompileView:
         """See `ControllerApi`."""

@@ -124,7 +124,7 @@ class ControllerApi(Protocol):
     def fleet_diff(self, target: TargetExpression | None) -> AsyncIterator[PreviewItem]:
         """What is pending and what drifted on many minions, by classes: how far it is, then a `PreviewFinished`."""
 
-    def history(self, minion: str | None, limit: int) -> Sequence[HistoryEntry]:
+    async def history(self, minion: str | None, limit: int) -> Sequence[HistoryEntry]:
         """Runs, newest first."""
 
     def compile_detail(self, minion: str) -> CompileView:

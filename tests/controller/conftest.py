@@ -235,7 +235,7 @@ class Desk:
         )  # fmt: skip
         return [found] if minion in (None, "web1") else []
 
-    def history(self, minion: str | None, limit: int) -> Sequence[HistoryEntry]:
+    async def history(self, minion: str | None, limit: int) -> Sequence[HistoryEntry]:
         """Five runs."""
         entries = [
             HistoryEntry(
@@ -273,7 +273,7 @@ class Desk:
 
     async def run_detail(self, run_id: str) -> RunView:
         """One of the five."""
-        for entry in self.history(None, 5):
+        for entry in await self.history(None, 5):
             if entry.run_id == run_id:
                 step = WhyStep(
                     id="1",

@@ -247,7 +247,7 @@ async def test_the_history_says_what_was_called_with_what_by_whom(controller):
     asking = asyncio.create_task(anext(call))
     while not controller.store.runs.newest():
         await asyncio.sleep(0)
-    [entry] = controller.service.history("web1", 5)
+    [entry] = await controller.service.history("web1", 5)
     assert (entry.user, entry.fun) == ("bob", "file.write")
     assert entry.args == """/etc/motd 'two words' {"a": 1} password=*** mode=644"""
     assert entry.cause == f"run file.write {entry.args} by bob"

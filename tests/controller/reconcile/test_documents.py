@@ -3,11 +3,10 @@
 import msgspec
 import pytest
 
-from controller.reconcile import shared_chunks
-from controller.reconcile.documents import Documents
+from controller.reconcile import documents as of_documents
+from controller.reconcile.documents import ChunkPool, Documents
 from controller.reconcile.links import LinkFinder
 from controller.reconcile.plan import plan
-from controller.reconcile.shared_chunks import ChunkPool
 from controller.store import Store
 from highstate.desired import Desired
 from highstate.types import Chunk
@@ -64,7 +63,7 @@ def test_equal_bytes_are_one_object():
 
 
 def test_what_was_not_asked_for_lately_is_forgotten(monkeypatch):
-    monkeypatch.setattr(shared_chunks, "MOST", 10)
+    monkeypatch.setattr(of_documents, "MOST", 10)
     pool = ChunkPool()
     one, two = pool.take(packed(1)), pool.take(packed(2))
     for number in range(3, 20):
@@ -77,7 +76,7 @@ def test_what_was_not_asked_for_lately_is_forgotten(monkeypatch):
 
 @pytest.mark.parametrize(("limit", "value"), [("LARGEST", 50), ("MOST_BYTES", 50)])
 def test_large_ones_are_not_held(monkeypatch, limit, value):
-    monkeypatch.setattr(shared_chunks, limit, value)
+    monkeypatch.setattr(of_documents, limit, value)
     pool = ChunkPool()
     one = pool.take(packed(1))
     pool.take(packed(2))
