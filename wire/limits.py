@@ -47,6 +47,8 @@ class StrangerLimits:
     """Enrolment tokens of one address or /64 network that are not good, at once; with more, none of it is looked at."""
     wrong_tokens_a_second: LimitSeconds = 0.02
     """Such tokens a second, for good."""
+    logged_refusals: LimitCount = 20
+    """Refused handshakes and messages of one reason that stand in the log in a minute; more are counted alone."""
 
 
 KEY_REQUEST_LIMITS = (

@@ -445,6 +445,8 @@ class HelloAck(_Message, tag="welcome", frozen=True, kw_only=True):
     """Whether the minion shall hear them on the publish port. False: the end of its connection says as much."""
     time: MessageSeconds = 0.0
     """What the controller's clock says, in seconds since the epoch; 0: it does not say."""
+    cluster: bool = False
+    """Whether it shares its store with other controllers of its key: what is for one of them is for any."""
 
 
 class AliveInterval(_Message, tag="alive-interval", frozen=True, kw_only=True):

@@ -25,6 +25,7 @@ from controller.messages.message_handlers import AnswerSources, MessageHandlers
 from controller.messages.mine_pace import MinePace
 from controller.messages.minion_events import MinionEventHandler
 from controller.messages.peer_calls import PeerCalls
+from controller.messages.refusal_log import RefusalLog
 from controller.messages.replies import Replies
 from controller.messages.run_events import RunEventHandler
 from controller.messages.run_results import RunResults
@@ -84,7 +85,12 @@ def compose_handlers(
         clock=shared.clock,
         after_commit=AfterCommit(),
     )
-    greeting = HelloAck(epoch=shared.epoch, alive_interval=settings.alive_interval, heartbeats=False)
+    greeting = HelloAck(
+        epoch=shared.epoch,
+        alive_interval=settings.alive_interval,
+        heartbeats=False,
+        cluster=shared.resources.store.shared,
+    )
     publisher = MinionEventPublisher(
         context=context,
         redactor=shared.redactor,
@@ -116,6 +122,7 @@ def compose_handlers(
             states=_state_questions(shared, replies, compilation),
             peers=_peer_calls(shared, replies, access),
         ),
+        refusals=RefusalLog(most=settings.limits.stranger.logged_refusals, clock=context.steady),
     )
 
 

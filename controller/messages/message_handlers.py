@@ -23,6 +23,7 @@ from controller.messages.key_requests import KeyRequests
 from controller.messages.mine_pace import MinePace
 from controller.messages.minion_events import MinionEventHandler
 from controller.messages.peer_calls import PeerCalls
+from controller.messages.refusal_log import RefusalLog
 from controller.messages.replies import Replies
 from controller.messages.run_events import RunEventHandler
 from controller.messages.run_results import RunResults, applied_of, digest_of
@@ -100,6 +101,7 @@ class MessageHandlers:
     events: RunEventHandler
     minion_events: MinionEventHandler
     answers: AnswerSources
+    refusals: RefusalLog
 
     def deliver(self, batch: Sequence[Delivery]) -> None:
         """Handle one batch, in order. What cannot be handled costs its sender alone, and nobody else's messages.
@@ -182,7 +184,7 @@ class MessageHandlers:
                 self._gone(self.context.sessions.lost(key), "connection lost")
             case Refusal():
                 self.context.metrics.refused(delivery.reason)
-                log.warning("wire refused a peer", reason=delivery.reason, minion=delivery.id, detail=delivery.detail)
+                self.refusals.refused(delivery)
             case _:
                 assert_never(delivery)
 

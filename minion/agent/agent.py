@@ -374,12 +374,14 @@ class Agent:
         if not self.links.came_online(link, now):
             return
         self._files.online(now, link.name)
+        moved = self._jobs.moved(self.links.cluster_of(link), self.links.name_of(link))
         self._jobs.outbox.reconnected(self.links.name_of(link))
         self._jobs.events.reconnected()
         self._events.reconnected()
         self._mine.connected()
         self._greet_again()
-        if self._drift.problems or self._remediation.problems or self._beacons.problems or self._returners.problems:
+        problems = self._drift.problems or self._remediation.problems or self._beacons.problems
+        if moved or problems or self._returners.problems:
             link.send(self._keep_alive(link.name))
 
     def _disconnected(self, link: ControllerLink, now: float, *, was_online: bool) -> None:

@@ -281,6 +281,26 @@ class RunJobs:
             )
             self._answer(result, self._folders.of(run_id), controller)
 
+    def moved(self, names: Collection[str], to: str) -> bool:
+        """What the controllers of these names asked for, and are to be told, is of another of their cluster now.
+
+        They share one store, so that each knows the runs of all. False: there was nothing.
+        """
+        if not names:
+            return False
+        found = self._desired.moved(names, to)
+        for job in self._jobs.values():
+            if job.controller in names:
+                job.controller, found = to, True
+        waiting = self._waiting_for_document
+        self._waiting_for_document = {
+            run_id: (request, to if controller in names else controller)
+            for run_id, (request, controller) in waiting.items()
+        }
+        self.outbox.moved(names, to)
+        self.events.moved(names, to)
+        return found
+
     def followed(self, controller: str) -> None:
         """Forget runs that wait for documents of other controllers, which ask again when they are followed."""
         waiting = self._waiting_for_document

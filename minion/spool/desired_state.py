@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -119,6 +119,13 @@ class DesiredState:
         """A controller knows how the run has ended that the minion began by itself."""
         if self._applied.controller == BY_ITSELF:
             self._applied.put(self._applied.digest, controller)
+
+    def moved(self, names: Collection[str], to: str) -> bool:
+        """What the controllers of these names asked for is known to another of their cluster; False: it was nothing."""
+        if self._applied.controller not in names:
+            return False
+        self._applied.put(self._applied.digest, to)
+        return True
 
     def applied_for_others(self, controller: str) -> str:
         """What a controller does not know of the last run of a document; empty where it asked for that itself."""

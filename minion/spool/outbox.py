@@ -117,6 +117,14 @@ class Outbox:
         """The controller whose result it is; empty: anybody's."""
         return self._owners.get(run_id, "")
 
+    def moved(self, names: Collection[str], to: str) -> None:
+        """What is for the controllers of these names is for another of their cluster, and is due."""
+        for run_id, owner in self._owners.items():
+            if owner in names:
+                self._owners[run_id] = to
+                if run_id in self._sent:
+                    self._sent[run_id] = None
+
     def waiting_for(self) -> Counter[str]:
         """How many results wait, by the controller whose they are."""
         return Counter(owner for run_id, owner in self._owners.items() if run_id in self._sent)

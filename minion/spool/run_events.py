@@ -125,6 +125,12 @@ class RunEventsOutbox:
         unsent = self._runs.get(run_id)
         return "" if unsent is None else unsent.controller
 
+    def moved(self, names: Collection[str], to: str) -> None:
+        """What is for the controllers of these names is for another of their cluster."""
+        for unsent in self._runs.values():
+            if unsent.controller in names:
+                unsent.controller = to
+
     def forget(self, run_id: str) -> None:
         """A run is over, or is no longer of interest."""
         self._runs.pop(run_id, None)

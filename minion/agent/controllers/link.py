@@ -64,6 +64,9 @@ class ControllerLink:
 
     def __init__(self, known: KnownController, settings: MinionSettings, ports: LinkPorts) -> None:
         self.name = known.name
+        self.configured_key = known.address.controller_key
+        self.clustered = False
+        """Whether it shares its store with other controllers of its key, as it said last."""
         self._address = known.address
         self._timing = _timing(settings.master_alive_interval)
         self._ports = ports
@@ -179,7 +182,8 @@ class ControllerLink:
                     self.send(new_key)
             case Refused(request=0):
                 self.session.refused(event, now)
-            case HelloAck():
+            case HelloAck(cluster=cluster):
+                self.clustered = cluster
                 self.session.hello_acknowledged(event, now)
             case AliveInterval():
                 self.session.paced(event)

@@ -92,6 +92,14 @@ class ControllerLinks:
         """The name for what is on disk, of a controller."""
         return name if len(self.links) > 1 else ""
 
+    def cluster_of(self, link: ControllerLink) -> frozenset[str]:
+        """Names of the other controllers that share the store of this one."""
+        if not link.clustered:
+            return frozenset()
+        return frozenset(
+            each.name for each in self.links if each is not link and each.configured_key == link.configured_key
+        )
+
     def may_follow(self, name: str) -> bool:
         """Whether this controller is the authority once it is online."""
         if self._choice is not None:

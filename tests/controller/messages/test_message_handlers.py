@@ -32,6 +32,7 @@ from controller.messages.message_handlers import AnswerSources, MessageHandlers
 from controller.messages.mine_pace import MinePace
 from controller.messages.minion_events import MinionEventHandler
 from controller.messages.peer_calls import PeerCalls
+from controller.messages.refusal_log import RefusalLog
 from controller.messages.replies import Replies
 from controller.messages.run_events import RunEventHandler
 from controller.messages.run_results import RunResults
@@ -243,6 +244,7 @@ def rig(tmp_path, monkeypatch):
             calls=CallResults(context=context, replies=replies, results=results),
             events=events,
             minion_events=MinionEventHandler(context=context, publisher=publisher),
+            refusals=RefusalLog(most=20, clock=lambda: 1.0),
             answers=AnswerSources(
                 files=FileAnswers(FileServer(), server.send, most=8),
                 mines=mines,

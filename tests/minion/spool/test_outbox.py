@@ -225,3 +225,14 @@ def test_results_for_a_controller_that_is_configured_no_more_are_dropped_and_sai
     assert "event=result_dropped run_id=1 controller=a" in caplog.text
     alone = Outbox(tmp_path, folders, RunEventsOutbox())
     assert due_of(alone, ()) == ["2"], "one controller is left, and gets what there is"
+
+
+def test_what_is_for_one_of_a_cluster_goes_to_another(folders, of_both):
+    for run_id, controller in (("1", "a"), ("2", "b")):
+        finish_for(folders, of_both, run_id, controller)
+    of_both.sent("1", 0.0)
+    of_both.moved({"a"}, "b")
+    assert due_of(of_both, ["b"]) == ["1", "2"], "at once: what was sent is lost with its connection"
+    assert of_both.waiting_for() == {"b": 2}
+    assert of_both.acknowledge("1", "b")
+    assert due_of(of_both, ["a"]) == []

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
+from msgspec.structs import replace
 
 from minion.agent.controllers.addresses import known_controllers
 from minion.agent.controllers.failover import ROUND_PAUSES
@@ -344,3 +345,17 @@ def test_a_session_that_is_not_online_sends_nothing(at_once):
     each.happens(FIRST, Connected(), KeyState(state="pending"))
     assert not each.links.send(KeepAlive(), FIRST)
     assert not each.links.send(KeepAlive())
+
+
+def test_controllers_of_one_key_that_share_a_store_are_a_cluster(scene, tmp_path):
+    """A key that was copied is not enough: controllers of Salt's several masters know nothing of one another."""
+    keys = {name: load_or_create(tmp_path / name).public for name in (FIRST, THIRD)}
+    each = scene(master_type="failover", controller_key={**keys, SECOND: keys[FIRST]})
+    first, second, third = each.links.links
+    each.happens(FIRST, Connected(), ACCEPTED, WELCOME)
+    assert each.links.cluster_of(first) == frozenset()
+    each.happens(FIRST, replace(WELCOME, cluster=True))
+    assert each.links.cluster_of(first) == {SECOND}
+    each.happens(THIRD, Connected(), ACCEPTED, replace(WELCOME, cluster=True))
+    assert each.links.cluster_of(third) == frozenset()
+    assert each.links.cluster_of(second) == frozenset(), "it has not said so yet"
