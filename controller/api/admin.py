@@ -210,7 +210,10 @@ async def fleet_diff(request: AdminRequest) -> Stream:
 async def history(request: AdminRequest) -> Response[bytes]:
     """`saltern history`."""
     query = query_of(request, HistoryQuery)
-    return encoding.answer(await service_of(request).history(query.minion, query.limit))
+    service = service_of(request)
+    if query.causes:
+        return encoding.answer(await service.history_with_causes(query.minion, query.limit))
+    return encoding.answer(await service.history(query.minion, query.limit))
 
 
 @get("/compile")

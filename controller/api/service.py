@@ -16,7 +16,7 @@ from msgspec import structs
 from controller.adoption.adoptions import Adoptions
 from controller.api.blames import blame
 from controller.api.key_changes import KeyChanges, token_view
-from controller.api.run_details import with_cause
+from controller.api.run_details import entries_with_causes, with_cause
 from controller.compilation.source_reconciler import SourceReconciler
 from controller.engines.engines import Engines
 from controller.enrolment.tokens import BadEnrolmentToken, EnrolmentDesk
@@ -94,7 +94,7 @@ from controller.schema.requests import (
     WhyQuery,
 )
 from controller.schema.runners import RunnerItem
-from controller.schema.runs import CallItem, CallProgress, CallStarted, HistoryEntry, RunView, SyncReturn
+from controller.schema.runs import CallItem, CallProgress, CallStarted, CausedEntry, HistoryEntry, RunView, SyncReturn
 from controller.schema.schedules import ScheduleRunView, ScheduleView
 from controller.schema.targets import TargetExpression
 from controller.store import Store
@@ -254,6 +254,12 @@ class ControllerService:
     async def history(self, minion: str | None, limit: int) -> Sequence[HistoryEntry]:
         """See `ControllerApi`. Thousands of runs take a second to read."""
         return await asyncio.to_thread(self.state.history, minion, limit)
+
+    async def history_with_causes(self, minion: str | None, limit: int) -> Sequence[CausedEntry]:
+        """See `ControllerApi`."""
+        entries = await self.history(minion, limit)
+        await self.telemetry.event_log.flush()
+        return await asyncio.to_thread(entries_with_causes, entries, self.store, self.fleet.rollouts)
 
     def compile_detail(self, minion: str) -> CompileView:
         """See `ControllerApi`."""

@@ -5,7 +5,8 @@ Called by the service for `saltern why`. Reads stored events and nothing else.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from controller.observe.run_text import short
@@ -16,30 +17,93 @@ from reactors.events import Event
 
 _NEWEST = ("saltern/run/%/new", "saltern/compile/%")
 _MOST_STEPS = 100
+_MOST_LEVELS = 20
+"""From a run up to what began it, and down to what followed, where the chains of many runs are read together."""
+_MOST_EVENTS = 20_000
+"""That are read for the chains of many runs."""
+_MOST_BEGINNINGS = 5_000
 
 
 def chain(events: Events, minion: str) -> list[Event]:
     """The events that led to the newest run or compile of a minion, and those that follow from it, oldest first."""
     newest = events.newest(minion, _NEWEST)
-    return [] if newest is None else _around(events, newest, minion)
+    return [] if newest is None else _chain_from(events, newest, minion)
 
 
 def chain_of_run(events: Events, minion: str, run_id: str) -> list[Event]:
     """The same of one run."""
     begun = events.newest(minion, [f"saltern/run/{run_id}/new"])
-    return [] if begun is None else _around(events, begun, minion)
+    return [] if begun is None else _chain_from(events, begun, minion)
 
 
-def _around(events: Events, newest: Event, minion: str) -> list[Event]:
+def chains_of_runs(events: Events, runs: Sequence[tuple[str, str]]) -> dict[tuple[str, str], list[Event]]:
+    """The same of many runs (minion and run id), by a query for each level of all their chains together.
+
+    Runs whose events are gone are left out; beyond `_MOST_EVENTS` chains end early.
+    """
+    minions = {minion for minion, _ in runs}
+    if not minions:
+        return {}
+    tags = {f"saltern/run/{run_id}/new" for _, run_id in runs}
+    begun: dict[tuple[str, str], Event] = {}
+    for event in events.of_minions(minions, tags, _MOST_BEGINNINGS):
+        begun.setdefault((event.minion, event.tag.split("/")[2]), event)
+    wanted = {run: begun[run] for run in runs if run in begun}
+    known = _with_causes(events, {event.id: event for event in wanted.values()})
+    following = _following(events, {event.id for event in wanted.values()}, minions, _MOST_EVENTS - len(known))
+
+    def below(causes: Iterable[int], minion: str) -> list[Event]:
+        return [event for cause in causes for event in following.get(cause, ()) if event.minion == minion]
+
+    return {run: _around(known.get, below, event, run[0]) for run, event in wanted.items()}
+
+
+def _with_causes(events: Events, known: dict[int, Event]) -> dict[int, Event]:
+    """These events and what is above them, by their ids."""
+    for _ in range(_MOST_LEVELS):
+        above = {event.cause for event in known.values() if event.cause} - known.keys()
+        found = events.several(above) if above and len(known) < _MOST_EVENTS else ()
+        if not found:
+            break
+        known = known | {event.id: event for event in found}
+    return known
+
+
+def _following(events: Events, causes: set[int], minions: Iterable[str], most: int) -> dict[int, list[Event]]:
+    """What follows from these events, by the ids of what it follows from directly."""
+    found: dict[int, list[Event]] = defaultdict(list)
+    seen = set(causes)
+    for _ in range(_MOST_LEVELS):
+        level = [event for event in events.caused_by(causes, *minions) if event.id not in seen]
+        for event in level[: max(0, most)]:
+            found[event.cause].append(event)
+        most -= len(level)
+        causes = {event.id for event in level}
+        seen |= causes
+        if not causes or most <= 0:
+            break
+    return found
+
+
+def _chain_from(events: Events, newest: Event, minion: str) -> list[Event]:
+    return _around(events.get, events.caused_by, newest, minion)
+
+
+def _around(
+    get: Callable[[int], Event | None],
+    caused_by: Callable[[list[int], str], Sequence[Event]],
+    newest: Event,
+    minion: str,
+) -> list[Event]:
     found = {newest.id: newest}
     above: Event | None = newest
     while above is not None and above.cause and above.cause not in found and len(found) < _MOST_STEPS:
-        above = events.get(above.cause)
+        above = get(above.cause)
         if above is not None:
             found[above.id] = above
     below = [newest.id]
     while below and len(found) < _MOST_STEPS:
-        following = [event for event in events.caused_by(below, minion) if event.id not in found]
+        following = [event for event in caused_by(below, minion) if event.id not in found]
         found |= {event.id: event for event in following}
         below = [event.id for event in following]
     return [found[event_id] for event_id in sorted(found)]

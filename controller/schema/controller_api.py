@@ -49,7 +49,7 @@ from controller.schema.requests import (
     WhyQuery,
 )
 from controller.schema.runners import RunnerItem
-from controller.schema.runs import CallItem, CallProgress, HistoryEntry, RunView, SyncReturn
+from controller.schema.runs import CallItem, CallProgress, CausedEntry, HistoryEntry, RunView, SyncReturn
 from controller.schema.schedules import ScheduleRunView, ScheduleView
 from controller.schema.targets import TargetExpression
 
@@ -126,6 +126,9 @@ class ControllerApi(Protocol):
 
     async def history(self, minion: str | None, limit: int) -> Sequence[HistoryEntry]:
         """Runs, newest first."""
+
+    async def history_with_causes(self, minion: str | None, limit: int) -> Sequence[CausedEntry]:
+        """The same with what led to each of them, of the newest `MOST_WITH_CAUSES`."""
 
     def compile_detail(self, minion: str) -> CompileView:
         """The newest compile of a minion, with its warnings and what it stands on."""

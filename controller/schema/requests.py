@@ -147,6 +147,8 @@ class HistoryQuery(_Question, frozen=True, kw_only=True):
 
     minion: str | None = None
     limit: Annotated[int, msgspec.Meta(ge=1, le=100_000)] = 20
+    causes: bool = False
+    """With plan, approvals and chain of causes."""
 
 
 class CompileQuery(_Question, frozen=True, kw_only=True):

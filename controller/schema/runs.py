@@ -11,6 +11,9 @@ from controller.schema.events import WhyStep
 from controller.schema.structs import ApiStruct, StreamStruct
 from wire.messages import Ending
 
+MOST_WITH_CAUSES = 500
+"""Runs of one answer that are told with what led to them."""
+
 
 class HistoryEntry(ApiStruct, frozen=True, kw_only=True):
     """One run, in a line."""
@@ -47,6 +50,19 @@ class Approval(ApiStruct, frozen=True, kw_only=True):
 
     user: str
     at: float
+
+
+class CausedEntry(HistoryEntry, frozen=True, kw_only=True):
+    """One run with what led to it. Empty beyond the newest `MOST_WITH_CAUSES` of an answer."""
+
+    plan: str = ""
+    """What it was planned to do, by kinds of changes; empty where that is too long ago to be known."""
+    rollout: str = ""
+    """Id of the rollout that let it through; empty: none."""
+    approvals: tuple[Approval, ...] = ()
+    """Of that rollout."""
+    steps: tuple[WhyStep, ...] = ()
+    """The events that led to it, and those that follow from it, oldest first, without the failed states."""
 
 
 class RunView(ApiStruct, frozen=True, kw_only=True):

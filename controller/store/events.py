@@ -73,16 +73,31 @@ class Events:
             row = connection.execute(select(events).where(events.c.id == event_id)).first()
         return None if row is None else _event(row)
 
-    def caused_by(self, causes: Collection[int], minion: str | None = None) -> list[Event]:
-        """The events (about a minion) that follow directly from any of these, oldest first; of each part so many."""
+    def caused_by(self, causes: Collection[int], *minions: str) -> list[Event]:
+        """The events (about minions) that follow directly from any of these, oldest first; of each part so many."""
         found: list[Event] = []
         with self.database.read() as connection:
             for part in chunks([str(cause) for cause in causes]):
                 query = select(events).where(events.c.cause.in_(map(int, part)))
-                query = query if minion is None else query.where(events.c.minion == minion)
+                query = query.where(events.c.minion.in_(minions)) if minions else query
                 rows = connection.execute(query.order_by(events.c.id).limit(_MOST_FOLLOWING))
                 found += [_event(row) for row in rows]
         return found
+
+    def several(self, ids: Collection[int]) -> list[Event]:
+        """Events by their ids; those that are gone are left out."""
+        found: list[Event] = []
+        with self.database.read() as connection:
+            for part in chunks([str(number) for number in ids]):
+                rows = connection.execute(select(events).where(events.c.id.in_(map(int, part))))
+                found += [_event(row) for row in rows]
+        return found
+
+    def of_minions(self, minions: Collection[str], tags: Collection[str], limit: int) -> list[Event]:
+        """Events about any of these minions with any of these whole tags, newest first."""
+        query = select(events).where(events.c.tag.in_(tags), events.c.minion.in_(minions))
+        with self.database.read() as connection:
+            return [_event(row) for row in connection.execute(query.order_by(events.c.id.desc()).limit(limit))]
 
     def tagged(self, tags: Sequence[str], limit: int) -> list[Event]:
         """The newest events with a tag like one of these (`%` stands for any characters), newest first."""

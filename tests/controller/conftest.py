@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from controller.api.serving import Listening, serve
 from controller.cli.main import run as run_cli
@@ -67,6 +68,7 @@ from controller.schema.runs import (
     CallProgress,
     CallReturn,
     CallStarted,
+    CausedEntry,
     HistoryEntry,
     RunView,
     SyncReturn,
@@ -234,6 +236,10 @@ class Desk:
             warnings=("web.sls:3: the last one alone counts",),
         )  # fmt: skip
         return [found] if minion in (None, "web1") else []
+
+    async def history_with_causes(self, minion: str | None, limit: int) -> Sequence[CausedEntry]:
+        """The same, each with its plan."""
+        return [CausedEntry(**structs.asdict(one), plan="1 changed") for one in await self.history(minion, limit)]
 
     async def history(self, minion: str | None, limit: int) -> Sequence[HistoryEntry]:
         """Five runs."""

@@ -179,6 +179,12 @@ def test_approval_and_confirmation(make_rig):
     assert [each for each in dict.fromkeys(steps) if each in ("fetch", "revision", "rollout", "run", "result")] == [
         "fetch", "revision", "rollout", "run", "result",
     ]  # fmt: skip
+    told = json.loads(rig.saltern("history", "web1", "-n", "100", "--out", "json").stdout)
+    (entry,) = [each for each in told if each["run_id"] == run["run_id"]]
+    assert {name: entry[name] for name in ("plan", "rollout", "approvals")} == {
+        name: view[name] for name in ("plan", "rollout", "approvals")
+    }
+    assert [step["step"] for step in entry["steps"]] == steps
     text = rig.saltern("show", run["run_id"]).stdout
     assert f"rollout:   {found['id']}" in text
     assert "approved:  " in text

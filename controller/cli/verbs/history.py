@@ -11,7 +11,7 @@ import click
 from controller.cli import options, output
 from controller.cli.client import Client
 from controller.cli.verbs.show import show_run
-from controller.schema.runs import HistoryEntry, RunView
+from controller.schema.runs import MOST_WITH_CAUSES, CausedEntry, HistoryEntry, RunView
 
 _JID = re.compile(r"\d{20}|(drift|scheduled)-.+")
 
@@ -29,15 +29,23 @@ def history_command(name: str | None, limit: int, out: str, config_dir: Path) ->
         _show_job(name, out, config_dir)
         return
     with Client(config_dir) as client:
+        if out != "text":
+            _document(client.get("/history", tuple[CausedEntry, ...], minion=name, limit=limit, causes=True), out)
+            return
         entries = client.get("/history", tuple[HistoryEntry, ...], minion=name, limit=limit)
-    if out != "text":
-        output.document(entries, out)
-        return
     # The last ones get lines of their own where the terminal is narrow.
     heads = ("Time", "Minion", "Kind", "Outcome", "Changes", "Failed", "Took", "Revision", "Run", "Cause", "Summary")
     output.table(heads, [_row(entry) for entry in entries])
     if not entries:
         output.remark("nothing has run yet")
+
+
+def _document(entries: tuple[CausedEntry, ...], out: str) -> None:
+    output.document(entries, out)
+    if len(entries) > MOST_WITH_CAUSES:
+        output.remark(
+            f"plan, approvals and causes are those of the newest {MOST_WITH_CAUSES}; `saltern show RUN` tells each"
+        )
 
 
 def _show_job(jid: str, out: str, config_dir: Path) -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from controller.observe.causes import chain, step_of, steps_of
+from controller.observe.causes import chain, chain_of_run, chains_of_runs, step_of, steps_of
 from controller.store import RunRecord, Store
 from reactors.bus import Bus
 from reactors.events import Event
@@ -70,6 +70,34 @@ def test_a_push_that_does_not_compile_ends_with_the_place(store):
     last = list(steps_of(store, "web1"))[-1]
     assert last.text == "does not compile; the last good state stays"
     assert last.details == ("web.sls:3: 'nope' is undefined", "  {{ nope }}")
+
+
+def test_the_chains_of_many_runs_are_those_of_each(store, monkeypatch):
+    """Two pushes, a job whose minions share a run id, and a run of whose beginning nothing is left."""
+    minions = ("db1", "web1", "web2")
+    events = [*PUSH]
+    for number, minion in enumerate(minions):
+        new = {"minion": minion, "run": f"r{number}", "kind": "apply", "plan": "1 changed"}
+        events += [
+            (f"saltern/compile/{minion}/ok", {"id": minion, "generation": 2, "seconds": 0.5}, 3),
+            (f"saltern/run/r{number}/new", new, len(events) + 1),
+            (f"saltern/run/r{number}/started", {"minion": minion, "run": f"r{number}"}, len(events) + 2),
+            (f"salt/job/r{number}/ret/{minion}", {"id": minion, "jid": f"r{number}", "kind": "apply"}, len(events) + 2),
+        ]
+    events += [("saltern/run/job/new", {"minion": minion, "run": "job", "kind": "call"}, 0) for minion in minions]
+    events += [("saltern/run/orphan/new", {"minion": "web1", "run": "orphan", "kind": "apply"}, 999)]
+    published(store, *events)
+    runs = [(minion, f"r{number}") for number, minion in enumerate(minions)]
+    runs += [*((minion, "job") for minion in minions), ("web1", "orphan")]
+    asked = []
+    reading = type(store.events).caused_by
+    monkeypatch.setattr(type(store.events), "caused_by", lambda *given: asked.append(1) or reading(*given))
+    found = chains_of_runs(store.events, [*runs, ("web1", "gone"), ("db1", "r1")])
+    assert len(asked) <= 3, "not one for each run"
+    assert set(found) == set(runs)
+    assert found == {run: chain_of_run(store.events, *run) for run in runs}
+    assert [len(chain) for chain in found.values()] == [7, 7, 7, 1, 1, 1, 1]
+    assert chains_of_runs(store.events, []) == {}
 
 
 def test_nothing_is_known_of_who_did_nothing_and_a_lost_beginning_is_left_out(store):

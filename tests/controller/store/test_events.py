@@ -28,7 +28,16 @@ def test_events_are_read_as_they_were_kept(events):
 def test_what_follows_is_found_by_minion(events):
     events.add([event(1), event(2, cause=1), event(3, cause=1, minion="db1"), event(4, cause=2)])
     assert [each.id for each in events.caused_by([1, 2], "web1")] == [2, 4]
+    assert [each.id for each in events.caused_by([1, 2], "web1", "db1")] == [2, 3, 4]
+    assert [each.id for each in events.caused_by([1, 2])] == [2, 3, 4]
     assert events.caused_by([9], "web1") == []
+
+
+def test_several_at_once(events):
+    events.add([event(1, "a"), event(2, "b"), event(3, "a", minion="db1"), event(4, "a", minion="db2"), event(5, "a")])
+    assert {each.id for each in events.several([1, 3, 9])} == {1, 3}
+    assert [each.id for each in events.of_minions({"web1", "db1"}, {"a"}, 10)] == [5, 3, 1]
+    assert [each.id for each in events.of_minions({"web1", "db1"}, {"a"}, 2)] == [5, 3]
 
 
 def test_the_newest_of_some_tags(events):
