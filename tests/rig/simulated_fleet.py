@@ -24,6 +24,7 @@ from controller.messages.call_results import CallResults
 from controller.messages.context import MessageContext, Reconcilers
 from controller.messages.greetings import Greetings
 from controller.messages.message_handlers import MessageHandlers
+from controller.messages.refusal_log import RefusalLog
 from controller.messages.replies import Replies
 from controller.messages.run_results import RunResults
 from controller.observe.metrics import Metrics
@@ -434,6 +435,7 @@ class SimulatedFleet:
             events=None,
             minion_events=None,
             answers=others,
+            refusals=RefusalLog(most=20, clock=self.now),
         )
 
     async def go_live(self) -> None:
