@@ -75,14 +75,12 @@ class BlankPlan:
 
 def find(key: tuple[Hashable, ...], memo: Memo, contexts: Contexts, recorder: Recorder) -> Compiled | None:
     """A minion's compile, filled in; None when it has to be compiled."""
-    known = find_plan(key, memo, recorder.sources)
-    if known is None:
+    hit = find_plan(key, memo, recorder.sources)
+    if hit is None:
         return None
-    hit, history = known
     made = filled(hit.result, contexts, recorder)
     if made is not None:
         recorder.absorb(hit.reads)
-        history.used += 1
     return made
 
 
@@ -232,9 +230,7 @@ def _plan(
 ) -> BlankPlan:
     """The compile with blanks; BlankRefused when there can be none."""
     files = ReadFiles(reads)
-    with_blanks = {
-        env: replace(context, memo=None, blanks=blanks, reads=reads, files=files) for env, context in contexts.items()
-    }
+    with_blanks = {env: replace(context, blanks=blanks, reads=reads, files=files) for env, context in contexts.items()}
     placed = Placed()
     steps = iter(range(1_000_000))
 

@@ -6,7 +6,7 @@ was read of both. A kind is the key of a memo: the same SLS. Used by `highstate.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -21,10 +21,13 @@ Plan = TypeVar("Plan")
 
 FEWEST = 5
 """Renders that a minion must have cost for a plan to be worth its while."""
-PART = 2
-"""More than this part of its SLS must have been rendered."""
+FOUND = 8
+"""So many SLS that are found in a memo cost as much as one that is rendered."""
 PRICE = 8
-"""A try costs as much as some compiles: so many minions must have been costly, or served by a plan, for each."""
+"""A try costs as much as some compiles: so many minions must have been costly for each."""
+PROVEN = 2
+"""So many are enough where the last try gave a plan: these are of a class that is new, or a file is another one."""
+_SETS = 4
 _REFUSALS = 6
 """Times that one is begun anew without the blanks that a template looks into."""
 _ROOTS = ("grains", "pillar")
@@ -36,28 +39,26 @@ class BlankHistory:
     """What was learned from the minions of one kind: which values of theirs are worth a blank."""
 
     roots: Mapping[str, Mapping[str, Value]]
-    """Of the first of them."""
+    """Of the costly one that came last: minions that are alike come one after the other."""
     leaves: dict[Leaf, None] = field(default_factory=dict)
-    digest: bytes = b""
-    """Names the leaves."""
+    sets: list[bytes] = field(default_factory=list)
+    """Names of the sets of leaves that there are plans with, the newest first: at most `_SETS`."""
     refused: set[Leaf] = field(default_factory=set)
     """Those that a template looks into."""
     costly: int = 0
-    """Minions for which most was rendered."""
-    tried: int = 0
-    """Times that a compile with blanks was begun."""
-    used: int = 0
-    """Minions that such a compile has served."""
+    """Minions for which most was rendered, since the last try."""
+    owed: int = 1
+    """Tries that the costly ones have to be worth before the next; 0: the last one gave a plan."""
 
-    def refuse(self, leaves: frozenset[Leaf]) -> None:
-        """No blanks for these any more; none given: for all."""
-        for leaf in leaves or tuple(self.leaves):
+    def refuse(self, leaves: Iterable[Leaf]) -> None:
+        """No blanks for these any more."""
+        for leaf in tuple(leaves):
             self.leaves.pop(leaf, None)
             self.refused.add(leaf)
-        self.digest = digest_value(list(self.leaves))
 
-    def learn(self, sources: ReadSources, reads: Mapping[Read, bytes]) -> None:
-        """Add the texts that another minion has in other words, among what was read of it."""
+    def learn(self, sources: ReadSources, reads: Mapping[Read, bytes]) -> list[Leaf]:
+        """Add the texts that another minion has in other words, among what was read of it; those that are new."""
+        new: list[Leaf] = []
         for read in reads:
             if read[0] in ("peek", "value") and read[1] in _ROOTS:
                 root, path = read[1], read[2]
@@ -66,9 +67,16 @@ class BlankHistory:
                     continue
                 for place in differences(deep_value(self.roots[root], path), here):
                     leaf = root, (*path, *place)
-                    if leaf not in self.refused and len(self.leaves) < MOST_BLANKS:
+                    if leaf not in self.refused and leaf not in self.leaves and len(self.leaves) < MOST_BLANKS:
                         self.leaves[leaf] = None
-        self.digest = digest_value(list(self.leaves))
+                        new.append(leaf)
+        return new
+
+    def keep_set(self) -> bytes:
+        """Name the leaves as they are now: there is a plan with them."""
+        name = digest_value(list(self.leaves))
+        self.sets[:] = [name, *(each for each in self.sets if each != name)][:_SETS]
+        return name
 
 
 def differences(one: Value, other: Value, depth: int = 0) -> Iterator[tuple[Any, ...]]:
@@ -94,24 +102,28 @@ Key = tuple[Hashable, ...]
 
 def is_costly(renders: int, sls: int) -> bool:
     """Whether a minion with so many SLS cost so many renders that others of its kind may be had for less."""
-    return renders >= FEWEST and renders * PART > sls
+    return renders > 0 and renders + sls / FOUND >= FEWEST
 
 
 def _history_key(key: Key) -> Key:
     return ("history of blanks", *key)
 
 
-def _plan_key(key: Key, history: BlankHistory) -> Key:
-    return ("with blanks", history.digest, *key)
+def _plan_key(key: Key, leaves: bytes) -> Key:
+    return ("with blanks", leaves, *key)
 
 
-def find_plan(key: Key, memo: Memo, sources: ReadSources, kind: Key = ()) -> tuple[Hit, BlankHistory] | None:
-    """The plan for a minion, and where its use is counted; None when there is none. `kind`: as in `learn_plan`."""
+def find_plan(key: Key, memo: Memo, sources: ReadSources, kind: Key = ()) -> Hit | None:
+    """The plan for a minion; None when there is none. `kind`: as in `learn_plan`."""
     known = memo.find(_history_key(kind or key), sources)
-    if known is None or not known.result.leaves:
+    if known is None:
         return None
-    hit = memo.find(_plan_key(key, known.result), sources)
-    return None if hit is None else (hit, known.result)
+    history: BlankHistory = known.result
+    for leaves in history.sets:
+        hit = memo.find(_plan_key(key, leaves), sources)
+        if hit is not None:
+            return hit
+    return None
 
 
 def learn_plan(
@@ -135,30 +147,43 @@ def learn_plan(
         price: how many times `PRICE` a try has to be worth.
     """
     sources = recorder.sources
+    roots = {root: sources.roots[root] for root in _ROOTS}
     known = memo.find(_history_key(kind or key), sources)
     if known is None:
-        roots = {root: sources.roots[root] for root in _ROOTS}
         memo.store(_history_key(kind or key), {}, BlankHistory(roots=roots))
         return
     history: BlankHistory = known.result
     history.costly += 1
-    if (history.tried + 1) * PRICE * price > history.costly + history.used:
-        return
-    history.learn(sources, recorder.reads)
+    if history.costly >= (history.owed * PRICE or PROVEN) * price:
+        history.costly, history.owed = 0, 0
+        _try(key, memo, recorder, history, make, is_right)
+    history.roots = roots
+
+
+def _try(
+    key: Key,
+    memo: Memo,
+    recorder: Recorder,
+    history: BlankHistory,
+    make: Callable[[BlankInputs, Recorder], Plan],
+    is_right: Callable[[Plan], bool],
+) -> None:
+    new = history.learn(recorder.sources, recorder.reads)
     for _ in range(_REFUSALS):
         if not history.leaves:
+            history.owed += 1
             return
-        history.tried += 1
-        reads = Recorder(sources)
+        reads = Recorder(recorder.sources)
         try:
-            plan = make(BlankInputs(sources, tuple(history.leaves)), reads)
+            plan = make(BlankInputs(recorder.sources, tuple(history.leaves)), reads)
         except BlankRefused as refused:
-            history.refuse(refused.leaves)
+            history.owed += 1
+            history.refuse(refused.leaves or history.leaves.keys() & new or tuple(history.leaves))
             continue
         if not (reads.live or _mentions(reads.reads)) and is_right(plan):
-            memo.store(_plan_key(key, history), reads.reads, plan)
+            memo.store(_plan_key(key, history.keep_set()), reads.reads, plan)
         else:
-            history.tried += _REFUSALS
+            history.owed += _REFUSALS
         return
 
 

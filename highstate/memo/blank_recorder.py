@@ -6,7 +6,7 @@ in. `blank_plans` says which values are worth a blank.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -65,6 +65,23 @@ class BlankInputs:
             raise BlankRefused
         return Blank(str.__str__(text), pieces_of(text, self.leaves), self._ask)
 
+    def translated(self, read: Read) -> Read:
+        """What is read of the minion's own inputs where a render with blanks reads this."""
+        kind = read[0]
+        if kind not in ("peek", "value"):
+            return read
+        leaf = read[1], read[2]
+        if leaf in self.exact:
+            return ("blank", *leaf)
+        places = self.below.get(leaf, ())
+        if places and (kind == "value" or any(isinstance(place[0], int) for place in places)):
+            return ("blanks", *leaf, places)
+        return read
+
+    def leaves_alone(self, reads: Iterable[Read]) -> bool:
+        """Whether none of these is another one with blanks."""
+        return all(self.translated(read) is read for read in reads)
+
     def _ask(self, pieces: tuple[TextPiece, ...], question: str, arguments: tuple[Any, ...]) -> Any:
         """What the text of this minion answers, recorded."""
         assert self._asks is not None  # noqa: S101  (nothing but a render has blanks)
@@ -95,23 +112,11 @@ class BlankRecorder(Recorder):
 
     def record(self, read: Read) -> bytes:
         """Note a read; returns its digest."""
-        read = self._translated(read)
+        read = self.blanks.translated(read)
         found = self.reads.get(read)
         if found is None:
             found = self.reads[read] = self.blanks.real.digest(read)
         return found
-
-    def _translated(self, read: Read) -> Read:
-        kind = read[0]
-        if kind not in ("peek", "value"):
-            return read
-        leaf = read[1], read[2]
-        if leaf in self.blanks.exact:
-            return ("blank", *leaf)
-        places = self.blanks.below.get(leaf, ())
-        if places and (kind == "value" or any(isinstance(place[0], int) for place in places)):
-            return ("blanks", *leaf, places)
-        return read
 
     def end(self) -> None:
         """BlankRefused where the template has changed what others see after it."""

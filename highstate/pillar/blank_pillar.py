@@ -50,13 +50,11 @@ def blank_pillar(pillar: Mapping[str, Value], inputs: BlankInputs) -> BlankPilla
 
 def filled_pillar(key: tuple[Hashable, ...], memo: Memo, recorder: Recorder) -> Mapping[str, Value] | None:
     """The pillar of a minion, filled in; None when it has to be compiled."""
-    known = find_plan(key, memo, recorder.sources)
-    if known is None:
+    hit = find_plan(key, memo, recorder.sources)
+    if hit is None:
         return None
-    hit, history = known
     plan: BlankPillar = hit.result
     made = plan.filled(recorder.sources)
     if made is not None:
         recorder.absorb(hit.reads)
-        history.used += 1
     return made

@@ -115,7 +115,7 @@ def _made(
 
     def make(inputs: BlankInputs, reads: Recorder) -> BlankPillar:
         reads.absorb(of_top)
-        work = replace(context, memo=None, blanks=inputs, reads=reads)
+        work = replace(context, blanks=inputs, reads=reads)
         result = _rendered(work, found, merging, {})
         if result.errors or not result.bounded:
             raise BlankRefused

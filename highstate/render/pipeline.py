@@ -13,7 +13,7 @@ from highstate.aggregation import Joinable, unmarked
 from highstate.memo.blank_plans import find_plan, learn_plan, texts_of
 from highstate.memo.blank_recorder import BlankInputs, BlankRecorder
 from highstate.memo.blanks import BlankRefused, Filled, Leaf, form_of
-from highstate.memo.memo import Memo
+from highstate.memo.memo import Hit, Memo
 from highstate.memo.sources import digest_value
 from highstate.memo.tracked import Recorder
 from highstate.render import jinja
@@ -134,7 +134,8 @@ def _memoised(
     key: tuple[Hashable, ...] = ()
     if memo is not None:  # on a minion there is none, and to know all functions there is to import their modules
         key = (*role, path, oid, saltenv, digest_value(dict(extra)) if extra else b"", shaping(context))
-    hit = memo.find(key, context.sources) if memo is not None else None
+    hit = _known(memo, key, context) if memo is not None else None
+    memo = None if context.blanks is not None else memo  # what has blanks in it is kept by those who fill it in
     blanks = memo if role == _FILE and context.ports.dummies is None else None
     filled = _filled(key, blanks, recorder) if hit is None and blanks is not None else None
     if hit is not None:
@@ -160,14 +161,20 @@ def _memoised(
     return done
 
 
+def _known(memo: Memo, key: tuple[Hashable, ...], context: RenderContext) -> Hit | None:
+    """What the memo has; in a render with blanks, what it has of this minion and stands on none of them."""
+    if context.blanks is None:
+        return memo.find(key, context.sources)
+    hit = memo.find(key, context.blanks.real)
+    return hit if hit is not None and context.blanks.leaves_alone(hit.reads) else None
+
+
 def _filled(key: tuple[Hashable, ...], memo: Memo, recorder: Recorder) -> _Done | None:
     """The text of a file with the minion's values in its blanks; None when it has to be rendered."""
-    known = find_plan(key, memo, recorder.sources, key[:_OF_KIND])
-    if known is None:
+    hit = find_plan(key, memo, recorder.sources, key[:_OF_KIND])
+    if hit is None:
         return None
-    hit, history = known
     plan: _BlankText = hit.result
-    history.used += 1
     recorder.absorb(hit.reads)
     return _Done(text=plan.filled(recorder))
 
@@ -183,7 +190,7 @@ def _learn(
     assert context.memo is not None  # noqa: S101  (the caller looked)
 
     def make(inputs: BlankInputs, reads: Recorder) -> _BlankText:
-        done = render(replace(context, memo=None, blanks=inputs, reads=reads))
+        done = render(replace(context, blanks=inputs, reads=reads))
         if done.failed is not None:
             raise BlankRefused
         return _BlankText(inputs.leaves, done.text, form_of(done.text))
@@ -231,7 +238,8 @@ def _render_data(job: RenderJob, variables: Mapping[str, Value]) -> _Done:
     default = str(context.opts.get("renderer") or DEFAULT_PIPELINE)
     steps = steps_for(job, pipeline_of(job.source, default))
     # Without a memo the data is the caller's own; and of the other renderers some work on it in place.
-    usual = context.memo is not None and [step.name for step in steps] == ["jinja", "yaml"]
+    kept = context.memo is not None and context.blanks is None
+    usual = kept and [step.name for step in steps] == ["jinja", "yaml"]
     flow = run_steps(replace(job, shared=usual), steps, variables)
     data = (flow.data if flow.data is not None else {}) if flow.loaded else flow.text.text
     return _Done(data=data, text=flow.text.text, lines=flow.lines)

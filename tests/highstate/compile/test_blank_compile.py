@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from types import ModuleType
+from typing import Any
+
 import pytest
 from effort import examples
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from highstate.compile import CompileOptions, compile_minion
+from highstate.compile import CompileOptions, blank_compile, compile_minion
 from highstate.files import MemoryFiles
 from highstate.memo import blank_plans
-from highstate.memo.blank_plans import BlankHistory
 from highstate.memo.memo import Memo
+from highstate.pillar import pillar as compiled_pillar
 from highstate.ports import NO_PORTS, CompilePorts
+from highstate.render import pipeline
 from highstate.types import Compiled, Minion
 
 SETTINGS = CompileOptions()
@@ -194,8 +199,8 @@ def compiled(
 @pytest.fixture(autouse=True)
 def _always_worth_it(monkeypatch):
     monkeypatch.setattr(blank_plans, "FEWEST", 0)
-    monkeypatch.setattr(blank_plans, "PART", 1000)
     monkeypatch.setattr(blank_plans, "PRICE", 0)
+    monkeypatch.setattr(blank_plans, "PROVEN", 0)
 
 
 def assert_same(found: Compiled, fresh: Compiled) -> None:
@@ -223,34 +228,83 @@ HEADED = {
 }
 
 
-def served(memo: Memo, kind: str = "lowstate") -> int:
-    """Minions that blanks have served: with states, or with a pillar."""
-    known = [leaf.result for leaf in memo._leaves.values() if leaf.key is not None and kind in leaf.key]
-    return sum(one.used for one in known if isinstance(one, BlankHistory))
+@pytest.fixture
+def served(monkeypatch) -> Counter[str]:
+    """How often blanks were filled in: of states, of a pillar, of a file."""
+    counts: Counter[str] = Counter()
+
+    def counting(module: ModuleType, name: str, kind: str) -> None:
+        find = getattr(module, name)
+
+        def counted(*given: Any) -> Any:
+            found = find(*given)
+            counts[kind] += found is not None
+            return found
+
+        monkeypatch.setattr(module, name, counted)
+
+    counting(blank_compile, "find", "states")
+    counting(compiled_pillar, "filled_pillar", "pillar")
+    counting(pipeline, "_filled", "file")
+    return counts
 
 
-def test_further_minions_are_filled_in():
+def test_further_minions_are_filled_in(served):
     memo = Memo()
     for number, name in enumerate(["web1", "web2", "db-1.example.net", "mx_3"]):
         who = (name, f"{name}.net", f"v{name}", "Debian")
         found = compiled(HEADED, who, memo)
         assert_same(found, compiled(HEADED, who))
         assert bool(found.like) == (number > 1)
-    assert (served(memo), served(memo, "pillar")) == (2, 2)
+    assert (served["states"], served["pillar"]) == (2, 2)
     assert [chunk.name for chunk in found.lowstate] == ["/etc/mx_3", "b-mx_3", "c"]
 
 
+def test_what_is_learned_of_others_takes_no_plan_away(served):
+    memo = Memo()
+    by_system = {**HEADED, "two.sls": "c:\n  test.nop:\n    - value: {{ {'Debian': 1, 'Rocky': 2}[grains.os] }}\n"}
+    by_system["two.sls"] += "    - own: {{ pillar.own }}\n"
+    for name, own, system in [
+        ("web1", "v", "Debian"),
+        ("web2", "v", "Debian"),
+        ("db1", "w", "Rocky"),
+        ("db2", "x", "Rocky"),
+        ("db3", "y", "Rocky"),
+    ]:
+        compiled(by_system, (name, f"{name}.net", own, system), memo)
+    before = served["states"]
+    who = ("web3", "web3.net", "v", "Debian")
+    assert_same(compiled(by_system, who, memo), compiled(by_system, who))
+    assert served["states"] == before + 1
+
+
+def test_templates_that_no_blank_concerns_are_not_rendered_again(monkeypatch):
+    memo, rendered = Memo(), []
+    fresh = pipeline._fresh
+
+    def counted(path: str, context: Any, *rest: Any) -> Any:
+        rendered.extend([path] if context.blanks is not None else [])
+        return fresh(path, context, *rest)
+
+    monkeypatch.setattr(pipeline, "_fresh", counted)
+    plain = {**HEADED, "two.sls": "c:\n  test.nop:\n    - value: {{ grains.os }}\n"}
+    for name in "web1", "web2":
+        compiled(plain, (name, f"{name}.net", "v", "Debian"), memo)
+    assert "one.sls" in rendered
+    assert "two.sls" not in rendered
+
+
 @pytest.mark.parametrize("own", ["10", "yes", "1.5e+3", "1_0", "2026-01-01", "x y", "", "n" * 120, 5, None])
-def test_what_yaml_would_read_otherwise_is_compiled(own: object):
+def test_what_yaml_would_read_otherwise_is_compiled(own: object, served):
     memo = Memo()
     for name, value in ("web1", "w1"), ("web2", "w2"), ("web3", "w3"), ("web4", own):
         who = (name, name, value, "Debian")
         assert_same(compiled(HEADED, who, memo), compiled(HEADED, who))
-    assert served(memo) == 1
+    assert served["states"] == 1
 
 
 @pytest.mark.parametrize("name", ["web1", "one", "other"])
-def test_texts_that_become_one_are_compiled(name: str):
+def test_texts_that_become_one_are_compiled(name: str, served):
     memo = Memo()
     text = "{{ grains.id }}:\n  test.nop: []\nother:\n  test.nop:\n    - value: web1\n"
     for each in "web7", "web8", "web9", name:
@@ -258,17 +312,17 @@ def test_texts_that_become_one_are_compiled(name: str):
         assert_same(
             compiled({"one.sls": text, "two.sls": ""}, who, memo), compiled({"one.sls": text, "two.sls": ""}, who)
         )
-    assert served(memo) == 1
+    assert served["states"] == 1
 
 
-def test_questions_are_asked_of_each_minion():
+def test_questions_are_asked_of_each_minion(served):
     memo = Memo()
     text = "a:\n  test.nop:\n    - value: {{ 'yes' if grains.id.startswith('db') else 'no' }} {{ grains.id }}\n"
     content = {"one.sls": text, "two.sls": ""}
     for each in "web1", "web2", "web3", "db1", "db2", "web4":
         who = (each, each, "x", "Debian")
         assert_same(compiled(content, who, memo), compiled(content, who))
-    assert served(memo) == 3  # web3, db2, web4
+    assert served["states"] == 3  # web3, db2, web4
 
 
 @pytest.mark.parametrize(
@@ -359,7 +413,7 @@ def test_the_last_of_a_fleet_is_compiled_as_it_is(what: str):
         assert_same(compiled(content, who, memo), compiled(content, who))
 
 
-def test_files_are_filled_in():
+def test_files_are_filled_in(served):
     memo = Memo()
     text = "a:\n  file.managed:\n    - source: salt://t.jinja\n    - template: jinja\n    - context: {c: 1}\n"
     content = {
@@ -374,7 +428,7 @@ def test_files_are_filled_in():
         assert_same(found, compiled(content, who))
         digests.add(found.contents[found.lowstate[0].tag].digest)
     assert len(digests) == 7
-    assert served(memo, "file") > 0
+    assert served["file"] > 0
 
 
 def test_a_list_that_is_in_itself_again_and_again_is_gone_through_once():
