@@ -15,6 +15,8 @@ MOST_LEVELS = DataLimits().depth + 20
 """Of a chunk or a value of the pillar: those of its data, and its own."""
 _REMEMBERED_BYTES = 16 * 1024 * 1024
 """Of parts that were looked at."""
+_OPENING = bytes([*range(0x80, 0xA0), *range(0xDC, 0xE0)])
+"""Bytes with which mappings and lists begin (msgpack's specification, "formats"); other bytes may be these, too."""
 
 
 class _Chunk(msgspec.Struct):
@@ -44,26 +46,35 @@ class DocumentCheck:
     """Knows the parts of the documents that it has looked at. For one thread at a time."""
 
     def __init__(self) -> None:
-        self._known: set[bytes] = set()
+        self._chunks: set[bytes] = set()
+        self._values: set[bytes] = set()
         self._size = 0
 
     def check(self, document: bytes) -> None:
         """msgspec.MsgspecError or ValueError for what is no document, or is nested too deeply."""
         outline = _DOCUMENT.decode(document)
-        for chunk in outline.chunks.values():
-            self._look(b"c", chunk)
-        for value in (*outline.pillar.values(), *outline.drift.values()):
-            self._look(b"v", value)
+        chunks = set(map(bytes, outline.chunks.values())) - self._chunks
+        for chunk in chunks:
+            _CHUNK.decode(chunk)
+            _check_value(chunk)
+        values = {bytes(value) for value in (*outline.pillar.values(), *outline.drift.values())} - self._values
+        for value in values:
+            _check_value(value)
+        self._remember(chunks, values)
 
-    def _look(self, kind: bytes, raw: msgspec.Raw) -> None:
-        part = kind + bytes(raw)
-        if part in self._known:
-            return
-        if kind == b"c":
-            _CHUNK.decode(raw)
-        if not is_shallow(msgspec.msgpack.decode(raw), MOST_LEVELS):
-            raise ValueError(f"a document that is nested more than {MOST_LEVELS} levels deep")
-        self._size += len(part)
+    def _remember(self, chunks: set[bytes], values: set[bytes]) -> None:
+        self._size += sum(map(len, chunks)) + sum(map(len, values))
         if self._size > _REMEMBERED_BYTES:
-            self._known, self._size = set(), len(part)
-        self._known.add(part)
+            self._chunks, self._values = set(), set()
+            self._size = 0
+        else:
+            self._chunks |= chunks
+            self._values |= values
+
+
+def _check_value(packed: bytes) -> None:
+    value = msgspec.msgpack.decode(packed)  # which looks at texts and keys, too
+    openings = len(packed) - len(packed.translate(None, _OPENING))
+    # Not so many mappings and lists cannot be so deep in each other.
+    if openings > MOST_LEVELS and not is_shallow(value, MOST_LEVELS):
+        raise ValueError(f"a document that is nested more than {MOST_LEVELS} levels deep")
