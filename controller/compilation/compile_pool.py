@@ -15,6 +15,7 @@ from contextlib import aclosing
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Protocol
+from zlib import crc32
 
 from controller.compilation.compile_messages import CompiledMinion, CompileRequest
 from controller.compilation.compile_rpc import FleetQuery
@@ -252,6 +253,9 @@ class CompilePool:
         shares: dict[int, list[Minion]] = {}
         for minion in sorted(minions, key=self._order):
             shares.setdefault(self._homes[minion.id], []).append(minion)
+        if self._order is _class_key and len(shares) > 1:
+            for index, share in shares.items():
+                share.sort(key=partial(_turn, index))
         return {index: tuple(share) for index, share in shares.items()}
 
     def _ended(self, task: asyncio.Task[None]) -> None:
@@ -279,6 +283,15 @@ class CompilePool:
             worker.process.close()
         self._source.close()
         self._threads.shutdown(wait=False)
+
+
+def _turn(index: int, minion: Minion) -> tuple[int, tuple[str, ...]]:
+    """The order of a worker's share: classes in another order for each, so that one takes templates that another made.
+
+    In one order they would come to the same templates at the same time, and each would make their code.
+    """
+    key = _class_key(minion)
+    return crc32(repr((index, key[:-1])).encode()), key
 
 
 def _as_asked(_: Minion) -> int:

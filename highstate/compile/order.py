@@ -15,6 +15,7 @@ from __future__ import annotations
 import fnmatch
 import heapq
 import math
+import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from highstate.compile.chunks import Draft
@@ -42,7 +43,7 @@ _EDGES = (
 _EDGE_KINDS = frozenset(_EDGES)
 _LAST = 1_000_000
 _TEST = "_|-__prereq_test__"
-_GLOB = frozenset("*?[]")
+_GLOB = re.compile(r"[*?\[\]]")
 
 
 def ordered(
@@ -288,7 +289,7 @@ def _settle(draft: Draft, cap: int) -> float:
 
 
 def _glob(name: str) -> bool:
-    return not _GLOB.isdisjoint(name)
+    return _GLOB.search(name) is not None
 
 
 def _label(draft: Draft) -> str:

@@ -249,6 +249,27 @@ async def test_minions_are_dealt_in_the_order_of_the_request(make_pool):
     assert {index: "".join(each.id for each in share) for index, share in shares.items()} == {0: "ad", 1: "bc"}
 
 
+async def test_workers_come_to_their_classes_in_orders_of_their_own(make_pool):
+    compiler = make_pool(workers=2)
+    minions = tuple(
+        Minion(id=f"{system}-{role}-{number}", grains={"os": system, "role": role})
+        for number in range(3)
+        for system in ("Debian", "Rocky")
+        for role in "abcdefgh"
+    )
+    compiler._prepare(2)
+    shares = compiler._shares(minions)
+    assert {minion.id for share in shares.values() for minion in share} == {minion.id for minion in minions}
+    orders = []
+    for share in shares.values():
+        classes = [(minion.grains["os"], minion.grains["role"]) for minion in share]
+        assert len(classes) == 3 * len(dict.fromkeys(classes))
+        assert classes == [each for each in dict.fromkeys(classes) for _ in range(3)]
+        orders.append([role for _, role in dict.fromkeys(classes)])
+    assert sorted(orders[0]) == sorted(orders[1])
+    assert sum(one == other for one, other in zip(*orders, strict=True)) < 4
+
+
 async def test_a_set_gives_the_same_document_in_each_process():
     app = "x: {test.nop: [{all: !!set {alpha, beta, gamma, delta, epsilon, zeta, eta, theta}}]}"
     digests = set()
