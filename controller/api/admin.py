@@ -60,6 +60,7 @@ def admin_app(service: ControllerApi, access: Access, limits: ApiLimits, on_refu
             health,
             status,
             fleet_status,
+            workers,
             remotes,
             fetch_remotes,
             keys,
@@ -124,6 +125,7 @@ async def status(request: AdminRequest) -> Response[bytes]:
         remotes=tuple(service.remotes()),
         returners=tuple(service.returners()),
         engines=tuple(service.engines()),
+        executor=service.executor(),
     )
     return encoding.answer(view)
 
@@ -132,6 +134,12 @@ async def status(request: AdminRequest) -> Response[bytes]:
 async def fleet_status(request: AdminRequest) -> Response[bytes]:
     """`saltern status --by`."""
     return encoding.answer(await service_of(request).fleet_status(query_of(request, FleetStatusQuery).by))
+
+
+@get("/workers")
+async def workers(request: AdminRequest) -> Response[bytes]:
+    """`saltern workers`."""
+    return encoding.answer(service_of(request).executor())
 
 
 @get("/remotes")

@@ -33,6 +33,7 @@ NEEDS: Mapping[str, str] = {
         (
             "GET /status",
             "GET /status/fleet",
+            "GET /workers",
             "GET /remotes",
             "GET /keys",
             "GET /keys/refused",

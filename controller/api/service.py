@@ -17,6 +17,7 @@ from controller.adoption.adoptions import Adoptions
 from controller.api.blames import blame
 from controller.api.key_changes import KeyChanges, token_view
 from controller.api.run_details import entries_with_causes, with_cause
+from controller.compilation.cluster.executor_report import ExecutorReport
 from controller.compilation.source_reconciler import SourceReconciler
 from controller.engines.engines import Engines
 from controller.enrolment.tokens import BadEnrolmentToken, EnrolmentDesk
@@ -76,7 +77,14 @@ from controller.schema.keys import (
     NextController,
     RotatedKey,
 )
-from controller.schema.minions import CompileView, EngineStatus, MinionPresence, MinionStatus, ReturnerStatus
+from controller.schema.minions import (
+    CompileView,
+    EngineStatus,
+    ExecutorStatus,
+    MinionPresence,
+    MinionStatus,
+    ReturnerStatus,
+)
 from controller.schema.orchestrations import OrchestrationDetail, OrchestrationView
 from controller.schema.plans import MinionDiff
 from controller.schema.preview_stream import PreviewItem
@@ -147,6 +155,7 @@ class Telemetry:
     event_log: EventLog
     metrics: Metrics
     returners: Returners
+    executor: ExecutorReport
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -214,6 +223,10 @@ class ControllerService:
     def engines(self) -> Sequence[EngineStatus]:
         """See `ControllerApi`."""
         return self.running_engines.statuses
+
+    def executor(self) -> ExecutorStatus:
+        """See `ControllerApi`."""
+        return self.telemetry.executor.status()
 
     def remotes(self) -> Sequence[RemoteStatus]:
         """See `ControllerApi`."""

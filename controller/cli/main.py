@@ -36,6 +36,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "unapply": ("pulls", "Have minions go back from a pull request to what is live."),
     "run": ("run", "Run a function on minions."),
     "minions": ("jobs.minions", "Which minions there are, and which are connected."),
+    "workers": ("workers", "Where minions are compiled, and which workers of a cluster there are."),
     "jobs": ("jobs.jobs", "Jobs of minions, what became of them on each, and their end."),
     "cp": ("cp", "Copy files to minions."),
     "runner": ("runner", "Call a runner: a function of the controller."),

@@ -167,7 +167,11 @@ def compose_service(
         scheduled=parts.schedule,
         running_engines=parts.engines,
         telemetry=Telemetry(
-            bus=shared.bus, event_log=shared.event_log, metrics=shared.metrics, returners=parts.returners
+            bus=shared.bus,
+            event_log=shared.event_log,
+            metrics=shared.metrics,
+            returners=parts.returners,
+            executor=compilation.executor,
         ),
         fleet=FleetChanges(
             rollouts=parts.fleet.rollouts,

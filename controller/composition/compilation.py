@@ -14,6 +14,7 @@ from controller.compilation.builder import Builder
 from controller.compilation.called.states_compiler import StatesCompiler
 from controller.compilation.cluster.cluster_processes import ClusterProcesses
 from controller.compilation.cluster.dask_cluster import DaskCluster
+from controller.compilation.cluster.executor_report import ExecutorReport
 from controller.compilation.cluster.steps import LaneSettings
 from controller.compilation.compile_pool import CompilePool, LocalProcesses, ProcessSource
 from controller.compilation.compile_ports import plugins_of, ports_of
@@ -58,6 +59,7 @@ class CompilationParts:
     builds: BuildReconciler
     audit: CompileAudit
     sources: SourceReconciler
+    executor: ExecutorReport
 
 
 def compose_compilation(shared: Shared, server: Server, reconciler: Reconciler, fleet: FleetParts) -> CompilationParts:
@@ -80,7 +82,8 @@ def compose_compilation(shared: Shared, server: Server, reconciler: Reconciler, 
         plugins=partial(plugins_of, settings.ports),
         profiles=profiles,
     )
-    pool = _live_pool(shared, runners)
+    source, executor = _process_source(shared.resources.settings, shared.metrics.executor)
+    pool = _live_pool(shared, runners, source)
     preview_pool = _preview_pool(shared, runners, pool.codes)
     requests = CompileRequests(
         store=store,
@@ -117,6 +120,7 @@ def compose_compilation(shared: Shared, server: Server, reconciler: Reconciler, 
         builds=builds,
         audit=_audit(shared, builds, requests, pool),
         sources=sources,
+        executor=executor,
     )
 
 
@@ -142,10 +146,10 @@ def _states(shared: Shared, pool: CompilePool, requests: CompileRequests, builds
     )
 
 
-def _live_pool(shared: Shared, runners: Runners) -> CompilePool:
+def _live_pool(shared: Shared, runners: Runners, source: ProcessSource) -> CompilePool:
     settings = shared.resources.settings
     return CompilePool(
-        source=_process_source(settings, shared.metrics.executor),
+        source=source,
         timeout=settings.compile_timeout,
         fleet=runners.answer,
         limits=settings.limits.compile_worker,
@@ -153,25 +157,28 @@ def _live_pool(shared: Shared, runners: Runners) -> CompilePool:
     )
 
 
-def _process_source(settings: ControllerSettings, metrics: ExecutorMetrics) -> ProcessSource:
-    """Where the processes are that compile what is live: `compile_executor`."""
+def _process_source(settings: ControllerSettings, metrics: ExecutorMetrics) -> tuple[ProcessSource, ExecutorReport]:
+    """Where the processes are that compile what is live: `compile_executor`; and what tells of them."""
+    options, cluster = settings.executor, None
+    if not options.is_local:
+        cluster = DaskCluster(options, secrets.token_hex(8), metrics.workers)
+    report = ExecutorReport(options.address, metrics, cluster)
     local = LocalProcesses(
         workers=settings.compile_workers,
         timeout=settings.compile_timeout,
         sandbox_policy=sandbox_policy_of(settings),
         limits=settings.limits.compile_worker,
-        compiled=metrics.compiled,
+        compiled=report.compiled,
     )
-    if settings.executor.is_local:
-        return local
-    cluster = DaskCluster(settings.executor, secrets.token_hex(8), metrics.workers)
+    if cluster is None:
+        return local, report
     cluster.start()
     on_workers = LaneSettings(
         timeout=settings.compile_timeout,
         sandbox_policy=distant_sandbox_policy_of(settings),
         limits=settings.limits.compile_worker,
     )
-    return ClusterProcesses(cluster, on_workers, local, metrics.compiled, metrics.fell_back)
+    return ClusterProcesses(cluster, on_workers, local, report.compiled, report.fell_back), report
 
 
 def _preview_pool(shared: Shared, runners: Runners, codes: TemplateCodes) -> CompilePool:

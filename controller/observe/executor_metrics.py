@@ -22,7 +22,7 @@ class ExecutorMetrics:
             registry=registry,
         )
         self._workers = Gauge("saltern_compile_workers", "Workers of the cluster", ["state"], registry=registry)
-        self.workers(ready=0, refused=0)
+        self.workers(ready=0, silent=0, refused=0)
 
     def compiled(self, executor: str) -> None:
         """A minion was compiled, `local` or by `dask`."""
@@ -32,7 +32,8 @@ class ExecutorMetrics:
         """A share of a compile is done here in place of the cluster."""
         self._fallbacks.inc()
 
-    def workers(self, *, ready: int, refused: int) -> None:
-        """So many workers of the cluster can be used; so many are refused."""
+    def workers(self, *, ready: int, silent: int, refused: int) -> None:
+        """So many workers of the cluster can be used; so many have no heartbeat; so many are refused."""
         self._workers.labels("ready").set(ready)
+        self._workers.labels("silent").set(silent)
         self._workers.labels("refused").set(refused)

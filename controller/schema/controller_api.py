@@ -31,7 +31,14 @@ from controller.schema.keys import (
     NextController,
     RotatedKey,
 )
-from controller.schema.minions import CompileView, EngineStatus, MinionPresence, MinionStatus, ReturnerStatus
+from controller.schema.minions import (
+    CompileView,
+    EngineStatus,
+    ExecutorStatus,
+    MinionPresence,
+    MinionStatus,
+    ReturnerStatus,
+)
 from controller.schema.orchestrations import OrchestrationDetail, OrchestrationView
 from controller.schema.plans import MinionDiff
 from controller.schema.preview_stream import PreviewItem
@@ -78,6 +85,9 @@ class ControllerApi(Protocol):
 
     def engines(self) -> Sequence[EngineStatus]:
         """Engines of the administrator, and how they are doing."""
+
+    def executor(self) -> ExecutorStatus:
+        """Where minions are compiled: by this machine, or by which workers of a cluster."""
 
     def remotes(self) -> Sequence[RemoteStatus]:
         """All git remotes."""

@@ -166,6 +166,44 @@ class EngineStatus(ApiStruct, frozen=True, kw_only=True):
     """How often it has waited because it sent events faster than it may, since the controller started."""
 
 
+class CompileWorker(ApiStruct, frozen=True, kw_only=True):
+    """A worker of a Dask cluster."""
+
+    worker: str
+    """Its address, as Dask writes it."""
+    name: str
+    """That it has in the cluster."""
+    state: Literal["asked", "ready", "silent", "suspended", "refused", "gone"]
+    """`asked`: who it is. `silent`: without heartbeat. `suspended`: left alone, for some seconds, after it has not
+    answered. `refused`: another version, or not encrypted. Only `ready` ones compile."""
+    processes: int
+    minions: int
+    """That it has compiled for this controller, since either has started."""
+    since: float
+    reason: str = ""
+    """Why it does not compile."""
+
+
+class ExecutorStatus(ApiStruct, frozen=True, kw_only=True):
+    """Where minions are compiled for the live trees, since the controller has started."""
+
+    executor: str
+    """The option `compile_executor`."""
+    state: Literal["local", "connecting", "connected", "unreachable"]
+    since: float | None = None
+    error: str = ""
+    """Why the scheduler cannot be reached."""
+    minions_here: int = 0
+    """Compiled by processes of the controller's machine."""
+    minions_on_workers: int = 0
+    fallbacks: int = 0
+    """Shares of compiles that were done here, as no worker could be used."""
+    fallback_at: float | None = None
+    """The last of them, and why."""
+    fallback_reason: str = ""
+    workers: tuple[CompileWorker, ...] = ()
+
+
 class StatusView(ApiStruct, frozen=True, kw_only=True):
     """The whole status page."""
 
@@ -173,3 +211,5 @@ class StatusView(ApiStruct, frozen=True, kw_only=True):
     remotes: tuple[RemoteStatus, ...]
     returners: tuple[ReturnerStatus, ...] = ()
     engines: tuple[EngineStatus, ...] = ()
+    executor: ExecutorStatus | None = None
+    """Where minions are compiled."""

@@ -40,7 +40,14 @@ from controller.schema.fleet.status import (
     StateCount,
 )
 from controller.schema.keys import ControllerKey, KeyRefusals, KeyView
-from controller.schema.minions import CompileView, EngineStatus, MinionStatus, ReturnerStatus, VolatileRead
+from controller.schema.minions import (
+    CompileView,
+    EngineStatus,
+    ExecutorStatus,
+    MinionStatus,
+    ReturnerStatus,
+    VolatileRead,
+)
 from controller.schema.plans import DriftView, FieldDiff, MinionDiff, StateDiff
 from controller.schema.preview_stream import PreviewFinished, PreviewItem, PreviewProgress
 from controller.schema.pulls import HeldHead, PullView
@@ -174,6 +181,10 @@ class Desk:
             ),
         )
         return FleetStatusView(at=2_000.0, groups=(group,))
+
+    def executor(self) -> ExecutorStatus:
+        """This machine."""
+        return ExecutorStatus(executor="local", state="local", minions_here=2)
 
     def engines(self) -> Sequence[EngineStatus]:
         """None."""

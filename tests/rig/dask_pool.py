@@ -27,11 +27,13 @@ class PoolOnCluster:
     compiled: Counter[str] = field(default_factory=Counter)
     """Where minions were compiled."""
     fallbacks: int = 0
+    reasons: list[str] = field(default_factory=list)
+    """Of fallbacks."""
     workers: dict[str, int] = field(default_factory=dict)
 
     def has_lanes(self, count: int) -> None:
         """Wait until there are so many."""
-        wait_until(lambda: self.cluster.lanes() == count, f"{count} lanes")
+        wait_until(lambda: self.cluster.table.lanes() == count, f"{count} lanes")
 
 
 def pool_on(
@@ -54,8 +56,9 @@ def pool_on(
     def heard(executor: str) -> None:
         made.compiled[executor] += 1
 
-    def fell_back() -> None:
+    def fell_back(why: str) -> None:
         made.fallbacks += 1
+        made.reasons.append(why)
 
     cluster = DaskCluster(options, secrets.token_hex(8), count)
     sandbox = SandboxPolicy()

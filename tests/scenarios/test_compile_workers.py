@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import urllib.request
 
 import pytest
@@ -17,6 +18,22 @@ def value(rig, name):
     return float(next(number for series, _, number in lines if series == name))
 
 
+def status_of(rig):
+    shown = json.loads(rig.saltern("workers", "--out", "json").stdout)
+    assert json.loads(rig.saltern("status", "--out", "json").stdout)["executor"].keys() == shown.keys()
+    return shown
+
+
+def test_without_a_cluster_the_machine_compiles(make_rig):
+    rig = make_rig()
+    rig.wait_applied(rig.push("first"))
+    shown = status_of(rig)
+    assert (shown["executor"], shown["state"], shown["workers"], shown["fallbacks"]) == ("local", "local", [], 0)
+    assert shown["minions_here"] >= 3
+    compiled = f"compiled  0 minions by workers, {shown['minions_here']} here"
+    assert rig.saltern("workers").stdout.splitlines() == ["executor  local: local", compiled]
+
+
 @pytest.mark.timeout(400)
 def test_pushes_are_compiled_on_the_cluster_and_survive_its_end(make_rig, tmp_path):
     with DaskMachines(tmp_path / "dask") as machines:
@@ -29,9 +46,21 @@ def test_pushes_are_compiled_on_the_cluster_and_survive_its_end(make_rig, tmp_pa
         by_dask = 'saltern_compile_minions_total{executor="dask"}'
         rig.wait("the page of metrics to count them", lambda: value(rig, by_dask) >= 3)
         assert "number 0" in (rig.root("web1") / "app.conf").read_text()
+        shown = status_of(rig)
+        assert (shown["executor"], shown["state"], shown["minions_here"]) == (machines.address, "connected", 0)
+        assert [(each["name"], each["state"], each["processes"]) for each in shown["workers"]] == [
+            ("w1", "ready", 1),
+            ("w2", "ready", 1),
+        ]
+        assert sum(each["minions"] for each in shown["workers"]) == shown["minions_on_workers"] >= 3
+        assert "compile_executor" not in rig.saltern("status").stderr
         machines.kill("w1")
         rig.wait_applied(rig.push("on one worker", {"pillar/numbers.sls": ("number: 0\n", "number: 1\n")}))
         rig.wait("the page of metrics to count them", lambda: value(rig, by_dask) >= 6)
+        assert [(each["name"], each["state"]) for each in status_of(rig)["workers"]] == [
+            ("w2", "ready"),
+            ("w1", "gone"),
+        ]
         before = value(rig, by_dask)
         machines.kill("scheduler")
         machines.kill("w2")
@@ -42,4 +71,14 @@ def test_pushes_are_compiled_on_the_cluster_and_survive_its_end(make_rig, tmp_pa
         rig.wait("the page of metrics to count these", lambda: value(rig, local) >= 3)
         assert value(rig, by_dask) == before
         assert value(rig, "saltern_compile_fallbacks_total") >= 1
+        rig.wait("the connection's end", lambda: status_of(rig)["state"] == "unreachable")
+        shown = status_of(rig)
+        assert (shown["state"], shown["fallback_reason"]) == ("unreachable", "there was no worker")
+        assert shown["minions_here"] >= 3
+        assert {each["state"] for each in shown["workers"]} == {"gone"}
+        text = rig.saltern("workers").stdout
+        assert f"executor  {machines.address}: unreachable, since " in text
+        assert "were done here instead" in text
+        complaint = f"compile_executor {machines.address} cannot be reached, compiles are done here: "
+        assert complaint in rig.saltern("status").stderr
         assert "connected to the Dask scheduler" in rig.log("controller")

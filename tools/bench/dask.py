@@ -3,7 +3,7 @@
 Real processes: a scheduler and workers of one thread, each with its sandboxed compile process. `MINIONS=N` is another
 number of minions. Every minion has its id in every SLS, so that each is work: what is measured is computing in
 parallel, and a machine with less than three free cores shows less than the workers give, since the controller takes a
-share of the processors itself.
+share of the processors itself. Beside it stand processor times, which others lengthen less.
 """
 
 from __future__ import annotations
@@ -14,8 +14,10 @@ import statistics
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
+import psutil
 from dask_machines import DaskMachines
 from dask_pool import pool_on
 
@@ -38,55 +40,88 @@ def measure() -> Iterator[Figure]:
         machines.start_scheduler()
         machines.start_worker("w1")
         local = asyncio.run(_local())
-        one = asyncio.run(_on(machines, 1))
+        one = asyncio.run(_on(machines, ["w1"]))
         machines.start_worker("w2")
-        two = asyncio.run(_on(machines, 2))
+        two = asyncio.run(_on(machines, ["w1", "w2"]))
     what = f"{MINIONS} minions, {STATES} states, each compiled"
-    yield Figure(metric=f"{what} by one process of this machine", unit="s", samples=local)
-    beside = statistics.median(local)
-    yield Figure(metric=f"{what} by one worker", unit="s", samples=one, reference=beside, reference_of="local")
-    overhead = [1000 * (each - beside) / MINIONS for each in one]
+    yield Figure(metric=f"{what} by one process of this machine", unit="s", samples=local.seconds)
+    beside = statistics.median(local.seconds)
+    yield Figure(metric=f"{what} by one worker", unit="s", samples=one.seconds, reference=beside, reference_of="local")
+    overhead = [1000 * (each - beside) / MINIONS for each in one.seconds]
     yield Figure(metric="overhead of the way to a worker, each minion", unit="ms", samples=overhead)
-    single = statistics.median(one)
+    single, load = statistics.median(one.seconds), os.getloadavg()[0]
     yield Figure(
         metric=f"{what} by two workers",
         unit="s",
-        samples=two,
+        samples=two.seconds,
         reference=single,
-        reference_of=f"one worker; {single / statistics.median(two):.2f} times as fast",
+        reference_of=f"one worker; {single / statistics.median(two.seconds):.2f} times as fast",
         target=single / TARGET,
     )
+    for name, times in (("one worker", one), ("two workers", two)):
+        what = f"processor time with {name} (load {load:.1f})"
+        yield Figure(metric=f"{what}: of the controller, each minion", unit="ms", samples=_each(times.controller))
+        yield Figure(metric=f"{what}: of the scheduler, each minion", unit="ms", samples=_each(times.scheduler))
+        yield Figure(metric=f"{what}: of the busiest worker", unit="s", samples=times.busiest)
 
 
-async def _local() -> Sequence[float]:
+def _each(seconds: Sequence[float]) -> list[float]:
+    return [1000 * one / MINIONS for one in seconds]
+
+
+@dataclass
+class Times:
+    """Seconds of each compile of all."""
+
+    seconds: list[float] = field(default_factory=list)
+    controller: list[float] = field(default_factory=list)
+    """Of processors, as the others."""
+    scheduler: list[float] = field(default_factory=list)
+    busiest: list[float] = field(default_factory=list)
+    """The worker that took most, with its compile process."""
+
+
+async def _local() -> Times:
     pool = CompilePool(workers=1)
     try:
-        return await _timed(pool)
+        return await _timed(pool, None, ())
     finally:
         pool.close()
 
 
-async def _on(machines: DaskMachines, workers: int) -> Sequence[float]:
+async def _on(machines: DaskMachines, workers: Sequence[str]) -> Times:
     made = pool_on(machines)
     try:
-        await asyncio.to_thread(made.has_lanes, workers)
-        samples = await _timed(made.pool)
+        await asyncio.to_thread(made.has_lanes, len(workers))
+        times = await _timed(made.pool, machines, workers)
         if made.compiled["local"]:
             raise RuntimeError(f"compiled here: {made.compiled}")
-        return samples
+        return times
     finally:
         made.pool.close()
 
 
-async def _timed(pool: CompilePool) -> Sequence[float]:
+async def _timed(pool: CompilePool, machines: DaskMachines | None, workers: Sequence[str]) -> Times:
     """Seconds for all, with what is known of templates and nothing of the minions."""
     await _compiled(pool, "first")
-    samples = []
+    times, names = Times(), (() if machines is None else ("scheduler", *workers))
     for number in range(TIMES):
-        began = time.monotonic()
+        began, own = time.monotonic(), time.process_time()
+        before = {name: _processor(machines.pid(name)) for name in names} if machines else {}
         await _compiled(pool, str(number))
-        samples.append(time.monotonic() - began)
-    return samples
+        times.seconds.append(time.monotonic() - began)
+        times.controller.append(time.process_time() - own)
+        if machines:
+            spent = {name: _processor(machines.pid(name)) - before[name] for name in names}
+            times.scheduler.append(spent["scheduler"])
+            times.busiest.append(max(spent[name] for name in workers))
+    return times
+
+
+def _processor(pid: int) -> float:
+    """Processor seconds of a process, and of those below it."""
+    processes = [psutil.Process(pid), *psutil.Process(pid).children(recursive=True)]
+    return sum(each.user + each.system for each in (one.cpu_times() for one in processes))
 
 
 async def _compiled(pool: CompilePool, name: str) -> None:

@@ -12,6 +12,7 @@ import click
 from controller.cli import options, output
 from controller.cli.client import Client
 from controller.cli.group_output import show_groups
+from controller.cli.workers_output import complaint_of
 from controller.schema.fleet.status import FleetStatusView
 from controller.schema.minions import EngineStatus, MinionStatus, ReturnerStatus, StatusView
 
@@ -85,6 +86,8 @@ def _show(view: StatusView, out: str, verbose: bool) -> None:
     for remote in view.remotes:
         if remote.error:
             output.remark(f"remote {remote.name}: {output.printable(remote.error)}")
+    if view.executor is not None and (wrong := complaint_of(view.executor)):
+        output.remark(output.printable(wrong))
     for returner in view.returners:
         _tell_returner(returner)
     for engine in view.engines:

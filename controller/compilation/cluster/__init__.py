@@ -1,1 +1,1 @@
-"""Compiles on other machines, by way of Dask distributed (docs/adr/0030)."""
+"""Compiles on other machines, by way of Dask distributed (docs/adr/0031)."""

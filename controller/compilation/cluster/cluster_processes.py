@@ -25,7 +25,7 @@ class ClusterProcesses:
         settings: of processes on its workers.
         local: processes of this machine, which are used when there is no worker.
         compiled: hears `dask` for each minion that a worker has compiled; called from the threads that compile.
-        fell_back: hears that a share of a request is compiled here.
+        fell_back: hears that a share of a request is compiled here, and why.
     """
 
     def __init__(
@@ -34,7 +34,7 @@ class ClusterProcesses:
         settings: LaneSettings,
         local: LocalProcesses,
         compiled: Callable[[str], None],
-        fell_back: Callable[[], None],
+        fell_back: Callable[[str], None],
     ) -> None:
         self._cluster = cluster
         self._settings = settings
@@ -46,7 +46,7 @@ class ClusterProcesses:
 
     def count(self) -> int:
         """See `ProcessSource`."""
-        return self._cluster.lanes() or self._local.count()
+        return self._cluster.table.lanes() or self._local.count()
 
     def process(self, index: int, codes: TemplateCodes) -> DaskProcess:
         """See `ProcessSource`."""

@@ -5,7 +5,7 @@ happens. A scheduler that is away is tried again, for ever; meanwhile there are 
 minions. Dask is imported here alone, when the thread starts: a controller without it has nothing of it in memory.
 
 Steps are sent by `Client.run`, not as tasks: a task that is bound to a worker which has died waits for it in silence,
-and one that is not loses the memory that its lane has there (docs/adr/0030).
+and one that is not loses the memory that its lane has there (docs/adr/0031).
 """
 
 from __future__ import annotations
@@ -17,14 +17,15 @@ import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from contextlib import suppress
-from dataclasses import dataclass, field
-from typing import Any, Protocol
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol
 
 import msgspec
 import structlog
 
 from controller.compilation.cluster.program_version import program_version
 from controller.compilation.cluster.steps import LaneOutcome, LaneStep, ProbeWorker, StopLanes, outcome_of
+from controller.compilation.cluster.worker_table import SILENT_SECONDS, SeenWorker, WorkerChanges, WorkerTable
 from controller.config.compile_executor import ExecutorOptions
 
 log = structlog.get_logger("saltern.compile_executor")
@@ -46,9 +47,8 @@ _STOP_SECONDS = 2.0
 _DASK = {"logging": {"distributed": "critical", "distributed.client": "critical"}}
 """Dask's log is not that of the controller: what counts of it is said here."""
 _INSTALL = "install the controller's version there: pip install 'saltern[controller,dask]'"
+_ASK_LOG = "it is asked again; the worker's log may say why"
 _ENCRYPT = "use tls://, or start it with --host 127.0.0.1 (docs/compile-workers.md)"
-_MOST_KNOWN = 500_000
-"""Content addresses that are remembered as given to one worker."""
 
 
 class ClusterLost(Exception):
@@ -58,33 +58,18 @@ class ClusterLost(Exception):
 class WorkerCounts(Protocol):
     """Hears how many workers there are."""
 
-    def __call__(self, *, ready: int, refused: int) -> None:
-        """So many can be used; so many run another version, or do not answer."""
+    def __call__(self, *, ready: int, silent: int, refused: int) -> None:
+        """So many can be used; so many have no heartbeat; so many run another version, or do not answer."""
 
 
-@dataclass(slots=True)
-class WorkerMemory:
-    """What a worker was given."""
+@dataclass(frozen=True, slots=True)
+class ClusterConnection:
+    """Whether the scheduler is reached."""
 
-    store: str = ""
-    contents: set[str] = field(default_factory=set)
-    codes: set[bytes] = field(default_factory=set)
-
-    def given(self, store: str, contents: Mapping[str, bytes], codes: set[bytes]) -> None:
-        """It has these now; with another `store` it has nothing else."""
-        if store != self.store or len(self.contents) > _MOST_KNOWN:
-            self.store, self.contents, self.codes = store, set(), set()
-        self.contents |= contents.keys()
-        self.codes |= codes
-
-
-@dataclass(slots=True)
-class _ClusterWorker:
-    """A worker that can be used."""
-
-    threads: int
-    memory: WorkerMemory = field(default_factory=WorkerMemory)
-    suspended_until: float = 0.0
+    state: Literal["connecting", "connected", "unreachable"]
+    since: float
+    """Unix time."""
+    error: str = ""
 
 
 class DaskCluster:
@@ -100,18 +85,14 @@ class DaskCluster:
         self.controller = controller
         self._options = options
         self._on_workers = on_workers
-        self._lock = threading.Lock()
-        self._ready: dict[str, _ClusterWorker] = {}
-        self._bound: dict[int, str] = {}
-        """Lane -> worker."""
-        self._refused: dict[str, float] = {}
-        """Worker -> when it may be asked again."""
-        self._probing: set[str] = set()
+        self.table = WorkerTable()
+        self.connection = ClusterConnection("connecting", time.time())
         self._client: Any = None
         self._step: Callable[..., Any] | None = None
         self._loop = asyncio.new_event_loop()
         self._closing = asyncio.Event()
         self._said = ""
+        self._probes: set[asyncio.Task[None]] = set()
         self._thread = threading.Thread(target=self._run, name="dask-cluster", daemon=True)
 
     def start(self) -> None:
@@ -124,58 +105,15 @@ class DaskCluster:
             self._loop.call_soon_threadsafe(self._closing.set)
             self._thread.join(_STOP_SECONDS + _CONNECT_SECONDS)
 
-    def lanes(self) -> int:
-        """How many processes can compile at the same time: threads of workers that are ready. From any thread."""
-        now = time.monotonic()
-        with self._lock:
-            return sum(worker.threads for worker in self._ready.values() if worker.suspended_until <= now)
-
-    def place(self, lane: int) -> str | None:
-        """The worker of a lane: the same as before, if it is there and has not more lanes than others; None: there is
-        none. From any thread."""
-        now = time.monotonic()
-        with self._lock:
-            ready = {address: each for address, each in self._ready.items() if each.suspended_until <= now}
-            total = sum(each.threads for each in ready.values())
-            load = dict.fromkeys(ready, 0)
-            for other, address in list(self._bound.items()):
-                if address not in ready or other >= total:
-                    del self._bound[other]
-                elif other != lane:
-                    load[address] += 1
-            if not ready:
-                return None
-            free = {address: load[address] - each.threads for address, each in ready.items()}
-            best = min(free, key=lambda address: free[address])
-            current = self._bound.get(lane)
-            chosen = current if current is not None and (free[current] < 0 or free[best] >= 0) else best
-            self._bound[lane] = chosen
-            return chosen
-
-    def is_ready(self, address: str) -> bool:
-        """Whether a worker is there. From any thread."""
-        return address in self._ready
-
-    def memory(self, address: str) -> WorkerMemory:
-        """What a worker was given. From any thread."""
-        with self._lock:
-            worker = self._ready.get(address)
-            return WorkerMemory() if worker is None else worker.memory
-
     def suspend(self, address: str) -> None:
         """Leave a worker alone for a while: it does not answer. From any thread."""
-        self._leave_alone(address, _SUSPENDED_SECONDS)
+        self.table.suspend(address, _SUSPENDED_SECONDS, "it has not answered")
         log.warning("compile worker does not answer", worker=address, seconds=_SUSPENDED_SECONDS)
 
-    def doubt(self, address: str) -> None:
+    def doubt(self, address: str, why: str) -> None:
         """A step could not be handed over: leave the worker alone until it is known whether it is there. From any
         thread."""
-        self._leave_alone(address, _DOUBTED_SECONDS)
-
-    def _leave_alone(self, address: str, seconds: float) -> None:
-        with self._lock:
-            if (worker := self._ready.get(address)) is not None:
-                worker.suspended_until = max(worker.suspended_until, time.monotonic() + seconds)
+        self.table.suspend(address, _DOUBTED_SECONDS, why)
 
     def step(self, address: str, step: LaneStep) -> Future[LaneOutcome]:
         """Have a worker carry out a step. From any thread; the future raises ClusterLost."""
@@ -234,11 +172,11 @@ class DaskCluster:
         """Look which workers there are, as long as the scheduler answers."""
         self._client = client
         log.info("connected to the Dask scheduler", scheduler=self._options.address)
-        self._said = ""
+        self._said, self.connection = "", ClusterConnection("connected", time.time())
         try:
             while not self._closing.is_set():
                 identity = await asyncio.wait_for(client.scheduler.identity(n_workers=-1), _LOOK_TIMEOUT)
-                self._see(client, {address: int(each["nthreads"]) for address, each in identity["workers"].items()})
+                self._see({address: _seen(each) for address, each in identity["workers"].items()})
                 with suppress(TimeoutError):
                     await asyncio.wait_for(self._closing.wait(), LOOK_SECONDS)
             await self._stop_lanes()
@@ -246,68 +184,64 @@ class DaskCluster:
             self._say(f"{type(error).__name__}: {error}".partition("\n")[0])
         finally:
             self._client = None
-            self._see(client, {})
+            self._see({})
             with suppress(Exception):
                 await asyncio.wait_for(client.close(), _STOP_SECONDS)
 
     async def _stop_lanes(self) -> None:
         """Nobody will ask for these processes again."""
         packed = msgspec.msgpack.encode(StopLanes(controller=self.controller))
-        asked = [self._asked(address, packed) for address in self._ready]
+        asked = [self._asked(address, packed) for address in self.table.ready()]
         with suppress(Exception):
             await asyncio.wait_for(asyncio.gather(*asked, return_exceptions=True), _STOP_SECONDS)
 
-    def _see(self, client: Any, workers: Mapping[str, int]) -> None:
-        """These workers are there now, each with so many threads; new ones are asked who they are."""
-        now = time.monotonic()
-        with self._lock:
-            before = set(self._ready)
-            for address in before - workers.keys():
-                del self._ready[address]
-        self._refused = {address: until for address, until in self._refused.items() if address in workers}
-        for address in workers.keys() - before - self._probing:
-            if self._refused.get(address, 0.0) > now:
-                continue
+    def _see(self, workers: Mapping[str, SeenWorker]) -> None:
+        """These workers are there now; new ones are asked who they are."""
+        found = self.table.see(workers)
+        for address in found.new:
             if self._options.may_use(address):
-                self._probing.add(address)
-                self._loop.create_task(self._probe(address, workers[address]))
+                self._probes.add(probe := self._loop.create_task(self._probe(address, workers[address].threads)))
+                probe.add_done_callback(self._probes.discard)
             else:
-                self._refuse(address, float("inf"), "it is another machine, and is not encrypted", _ENCRYPT)
-        for address in (before - workers.keys()) if not self._closing.is_set() else ():
+                self._refuse(address, "it is another machine, and is not encrypted", _ENCRYPT)
+        for address in found.gone if not self._closing.is_set() else ():
             log.warning("compile worker is gone", worker=address)
-        if before - workers.keys():
+        for address in found.silent:
+            log.warning("compile worker is silent: its minions go to others", worker=address, seconds=SILENT_SECONDS)
+        for address in found.woken:
+            log.info("compile worker is back", worker=address)
+        if found != WorkerChanges():
             self._count()
 
     async def _probe(self, address: str, threads: int) -> None:
         """Ask a new worker who it is."""
         packed = msgspec.msgpack.encode(ProbeWorker())
+        again = float("inf")
         try:
             found = await asyncio.wait_for(self._asked(address, packed), _PROBE_SECONDS)
             reason = "" if found.kind == "done" else f"it runs {found.text}, and this is {program_version()}"
+            hint = _INSTALL
         except (ClusterLost, TimeoutError) as error:
-            found, reason = None, str(error) or "it does not answer"
-        self._probing.discard(address)
-        if self._client is None:
-            return
-        if not reason:
-            with self._lock:
-                self._ready[address] = _ClusterWorker(max(1, threads))
-            log.info("compile worker is ready", worker=address, processes=max(1, threads))
-        else:
-            again = float("inf") if found is not None else time.monotonic() + _PROBE_AGAIN
-            self._refuse(address, again, reason, _INSTALL)
-        self._count()
+            reason, hint, again = str(error) or "it does not answer", _ASK_LOG, _PROBE_AGAIN
+        if reason:
+            self._refuse(address, reason, hint, again)
+        elif self.table.answered(address):
+            log.info("compile worker is ready", worker=address, processes=threads)
+            self._count()
 
-    def _refuse(self, address: str, until: float, reason: str, hint: str) -> None:
-        self._refused[address] = until
-        log.error("compile worker is refused", worker=address, reason=reason, hint=hint)
-        self._count()
+    def _refuse(self, address: str, reason: str, hint: str, again: float = float("inf")) -> None:
+        if self.table.refuse(address, f"{reason}: {hint}", again):
+            log.error("compile worker is refused", worker=address, reason=reason, hint=hint)
+            self._count()
 
     def _count(self) -> None:
-        self._on_workers(ready=len(self._ready), refused=len(self._refused))
+        self._on_workers(**self.table.counts())
 
     def _say(self, why: str) -> None:
         """Log once that the scheduler is not there."""
+        if self.connection.state != "unreachable" or self.connection.error != why:
+            since = self.connection.since if self.connection.state == "unreachable" else time.time()
+            self.connection = ClusterConnection("unreachable", since, why)
         if why != self._said:
             self._said = why
             log.warning(
@@ -315,3 +249,10 @@ class DaskCluster:
                 scheduler=self._options.address,
                 error=why,
             )
+
+
+def _seen(worker: Mapping[str, Any]) -> SeenWorker:
+    """What the scheduler says of a worker."""
+    return SeenWorker(
+        name=str(worker["name"]), threads=max(1, int(worker["nthreads"])), last_seen=float(worker["last_seen"])
+    )

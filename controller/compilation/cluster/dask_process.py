@@ -64,8 +64,8 @@ class LaneParts:
     codes: TemplateCodes
     compiled: Callable[[], None]
     """Hears that a minion was compiled on a worker."""
-    fell_back: Callable[[], None]
-    """Hears that a request goes on here."""
+    fell_back: Callable[[str], None]
+    """Hears that a request goes on here, and why."""
 
 
 @dataclass(slots=True)
@@ -107,6 +107,7 @@ class DaskProcess:
         """None: the request is at the local process."""
         self._next: Future[LaneOutcome] | None = None
         self._losses = 0
+        self._lost_why = ""
         self._pid = 0
         self._interrupted = threading.Event()
         self._closed = threading.Event()
@@ -141,9 +142,12 @@ class DaskProcess:
     def send(self, request: CompileRequest) -> None:
         """See `CompileProcess`. Raises ProcessLost as well: then it may be sent again."""
         self._forget()
-        address = self._parts.cluster.place(self._lane) if self._losses < MOST_LOSSES else None
+        if self._losses >= MOST_LOSSES:
+            self._send_here(request, f"{MOST_LOSSES} workers were lost during it: {self._lost_why}")
+            return
+        address = self._parts.cluster.table.place(self._lane)
         if address is None:
-            self._send_here(request)
+            self._send_here(request, "there was no worker")
             return
         minions = request.minions
         chunks = deque[Sequence[Minion]](minions[at : at + MOST_MINIONS] for at in range(0, len(minions), MOST_MINIONS))
@@ -167,13 +171,14 @@ class DaskProcess:
             found = self._check.checked(_ANSWER.decode(frame), document, minion_id, request)
         except (msgspec.MsgspecError, RecursionError, ValueError) as error:
             raise WorkerFailed(str(error)) from error
+        self._parts.cluster.table.compiled(at.address)
         self._parts.compiled()
         return found
 
     def stop(self) -> None:
         """End the process; the next request starts another."""
         at = self._at
-        if at is not None and self._parts.cluster.is_ready(at.address):
+        if at is not None and self._parts.cluster.table.is_there(at.address):
             stop = StopLanes(controller=self._parts.cluster.controller, lane=self._lane, session=at.session)
             self._ask(at.address, stop)
         elif at is None and self._is_here:
@@ -192,18 +197,18 @@ class DaskProcess:
         self._closed.set()
         self._local.close()
 
-    def _send_here(self, request: CompileRequest) -> None:
+    def _send_here(self, request: CompileRequest, why: str) -> None:
         if not self._is_here:
             self._held.enter_context(self._local.in_use())
             self._is_here = True
-            self._parts.fell_back()
+            self._parts.fell_back(why)
         self._local.send(request)
 
     def _begin(self, at: _Progress, request: CompileRequest) -> None:
         """Send the next minions, with what their worker probably lacks of the trees."""
         cluster, shipping = self._parts.cluster, self._parts.shipping
         minions = at.rest.popleft()
-        memory = cluster.memory(at.address)
+        memory = cluster.table.memory(at.address)
         at.sent = shipping.contents("files", request.files, memory.contents)
         at.sent |= shipping.contents("pillar", request.pillar, memory.contents)
         codes = self._parts.codes.lacking(memory.codes)
@@ -237,8 +242,8 @@ class DaskProcess:
                 raise WorkerClosed
             if self._interrupted.is_set():
                 raise WorkerFailed("nobody waits for it")
-            if not self._parts.cluster.is_ready(at.address):
-                raise self._lost(at, "the worker is gone")
+            if not self._parts.cluster.table.is_there(at.address):
+                raise self._lost(at, "the worker is gone, or is silent")
             if waited > self.timeout + _PATIENCE:
                 self._parts.cluster.suspend(at.address)
                 raise self._lost(at, "the worker does not answer")
@@ -246,11 +251,14 @@ class DaskProcess:
         try:
             return step.result()
         except ClusterLost as error:
-            self._parts.cluster.doubt(at.address)
+            self._parts.cluster.doubt(at.address, str(error))
             raise self._lost(at, str(error)) from error
 
     def _lost(self, at: _Progress, why: str) -> ProcessLost:
         self._losses += 1
+        self._lost_why = why
+        if self._next is not None:
+            self._next.cancel()  # a frozen worker answers when it is woken, to nobody
         log.warning("compile is sent again", worker=at.address, reason=why)
         return ProcessLost(why)
 
@@ -263,7 +271,7 @@ class DaskProcess:
             self._parts.codes.put(code)
         if said.store:
             known = at.codes | {code.key for code in said.codes}
-            self._parts.cluster.memory(at.address).given(said.store, at.sent, known)
+            self._parts.cluster.table.memory(at.address).given(said.store, at.sent, known)
             at.sent, at.codes = {}, set()
         at.answers.extend(said.answers)
         match said.kind:

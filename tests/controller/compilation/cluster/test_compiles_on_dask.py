@@ -45,6 +45,11 @@ def answered_by_all(answers, count=8):
     assert [answer.errors for answer in answers] == [()] * count
 
 
+def has_lost(made):
+    wait_until(lambda: made.cluster.connection.state == "unreachable", "that the scheduler is away")
+    assert made.cluster.connection.error
+
+
 @pytest.fixture
 def machines(tmp_path):
     with DaskMachines(tmp_path / "dask") as machines:
@@ -82,7 +87,7 @@ async def test_documents_are_those_of_this_machine(on_cluster):
     assert (on_cluster.compiled, on_cluster.fallbacks) == ({"dask": 8}, 0)
     assert len(set(on_cluster.pool.workers)) == 2, "each worker has a compile process"
     answered_by_all(await on_cluster.pool.compile(replace(request(), held={})))
-    assert on_cluster.workers == {"ready": 2, "refused": 0}
+    assert on_cluster.workers == {"ready": 2, "silent": 0, "refused": 0}
 
 
 async def test_errors_have_their_position(on_cluster):
@@ -100,6 +105,50 @@ async def test_a_worker_that_dies_in_a_compile_loses_nothing(machines, on_cluste
     assert on_cluster.compiled == {"dask": 8}, "nobody was compiled twice"
 
 
+async def test_a_worker_that_freezes_in_a_compile_loses_nothing(machines, on_cluster):
+    compile_all = asyncio.ensure_future(on_cluster.pool.compile(request(SLOW.replace("{seconds}", "0.3"))))
+    await asyncio.to_thread(wait_until, lambda: on_cluster.compiled["dask"] >= 2, "the first answers")
+    machines.freeze("w1")
+    answered_by_all(await compile_all)
+    assert on_cluster.compiled == {"dask": 8}, "nobody was compiled twice, nobody here"
+    frozen, other = on_cluster.cluster.table.standings()
+    assert (frozen.name, frozen.state, other.name, other.state) == ("w1", "silent", "w2", "ready")
+    assert "no heartbeat" in frozen.reason
+    assert frozen.minions + other.minions == 8
+    assert on_cluster.workers == {"ready": 1, "silent": 1, "refused": 0}
+    answered_by_all(await on_cluster.pool.compile(request()))
+    assert on_cluster.compiled == {"dask": 16}, "all by the other"
+    assert on_cluster.cluster.table.standings()[0].minions == frozen.minions
+    machines.freeze("w1", on=False)
+    await asyncio.to_thread(on_cluster.has_lanes, 2)
+    answered_by_all(await on_cluster.pool.compile(request()))
+    assert on_cluster.compiled == {"dask": 24}
+    assert on_cluster.cluster.table.standings()[0].minions > frozen.minions, "one that is woken compiles again"
+
+
+async def test_when_all_freeze_compiles_go_on_here(machines, on_cluster):
+    compile_all = asyncio.ensure_future(on_cluster.pool.compile(request(SLOW.replace("{seconds}", "0.3"))))
+    await asyncio.to_thread(wait_until, lambda: on_cluster.compiled["dask"] >= 2, "the first answers")
+    for name in ("w1", "w2"):
+        machines.freeze(name)
+    answered_by_all(await compile_all)
+    assert on_cluster.compiled["local"] > 0
+    assert on_cluster.compiled.total() == 8
+    machines.kill("w2")
+    machines.freeze("w1", on=False)
+    await asyncio.to_thread(on_cluster.has_lanes, 1)
+    answered_by_all(await on_cluster.pool.compile(request()))
+
+
+async def test_a_frozen_scheduler_is_done_without(machines, on_cluster):
+    machines.freeze("scheduler")
+    answered_by_all(await on_cluster.pool.compile(request()))
+    await asyncio.to_thread(has_lost, on_cluster)
+    machines.freeze("scheduler", on=False)
+    await asyncio.to_thread(wait_until, lambda: on_cluster.cluster.connection.state == "connected", "a connection")
+    await asyncio.to_thread(on_cluster.has_lanes, 2)
+
+
 async def test_when_all_are_gone_compiles_go_on_here_and_come_back(machines, on_cluster):
     compile_all = asyncio.ensure_future(on_cluster.pool.compile(request(SLOW.replace("{seconds}", "0.3"))))
     await asyncio.to_thread(wait_until, lambda: on_cluster.compiled["dask"] >= 2, "the first answers")
@@ -108,6 +157,9 @@ async def test_when_all_are_gone_compiles_go_on_here_and_come_back(machines, on_
     answered_by_all(await compile_all)
     assert on_cluster.compiled["local"] > 0
     assert on_cluster.fallbacks > 0
+    assert set(on_cluster.reasons) == {"there was no worker"}, on_cluster.reasons
+    await asyncio.to_thread(has_lost, on_cluster)
+    assert [each.state for each in on_cluster.cluster.table.standings()] == ["gone", "gone"]
     machines.start_scheduler()
     machines.start_worker("w3")
     await asyncio.to_thread(on_cluster.has_lanes, 1)
@@ -184,7 +236,7 @@ async def test_codes_and_contents_are_shared_by_content_address(machines):
         machines.start_worker("w2")
         await asyncio.to_thread(made.has_lanes, 2)
         answered_by_all(await made.pool.compile(request()))
-        [first, second] = [made.cluster.memory(each) for each in sorted(made.cluster._ready)]
+        [first, second] = [made.cluster.table.memory(each) for each in sorted(made.cluster.table.ready())]
         assert first.store != second.store
         for memory in (first, second):
             assert codes <= memory.codes
@@ -204,6 +256,9 @@ async def test_another_version_of_the_program_is_refused(machines, tmp_path):
         await asyncio.to_thread(wait_until, lambda: made.workers.get("refused") == 1, "a refusal")
         answered_by_all(await made.pool.compile(request()))
         assert made.compiled == {"local": 8}
+        [old] = made.cluster.table.standings()
+        assert (old.name, old.state, old.minions) == ("old", "refused", 0)
+        assert old.reason.startswith("it runs saltern 0.0.1, Python 3.11, 00000000, and this is saltern")
     finally:
         made.pool.close()
 
@@ -236,7 +291,7 @@ async def test_certificates_are_needed_where_there_are_some(tmp_path):
         (folder / "key.pem").write_bytes((folder / "cert.pem").read_bytes())
         stranger = pool_on(machines, certificates=folder)
         try:
-            await asyncio.sleep(3.0)
-            assert stranger.cluster.lanes() == 0
+            await asyncio.to_thread(has_lost, stranger)
+            assert stranger.cluster.table.lanes() == 0
         finally:
             stranger.pool.close()
