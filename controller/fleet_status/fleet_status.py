@@ -130,7 +130,8 @@ class FleetStatus:
         return found
 
     def _standing(self, row: StatusRow, window: Callable[[tuple[Window, ...]], WindowState]) -> MinionStanding:
-        view, policy = self.reconciler.observed(row), self.reconciler.policy_of(row)
+        policy = self.reconciler.policy_of(row)
+        view = self.reconciler.observed_under(row, policy)
         waits = self.reconciler.rollouts.waits(row) if view.gated else ""
         awaited = not view.connected and self.clock() < self._started + self.grace
         return standing_of(row, view, policy, window(policy.windows), waits, awaited=awaited)

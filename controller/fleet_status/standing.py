@@ -95,9 +95,10 @@ def standing_of(
         waits: why a rollout keeps it; empty where none does.
         awaited: see `MinionStanding.awaited`.
     """
+    sync = sync_of(view)
     return MinionStanding(
         minion=row.minion.id,
-        sync=sync_of(view),
+        sync=sync,
         health=health_of(view),
         connected=view.connected,
         awaited=awaited,
@@ -111,7 +112,7 @@ def standing_of(
         applied=row.attempted_label if is_current(view) else row.applied_label,
         applied_at=row.applied.at if row.applied else None,
         saltenvs=row.desired.saltenvs if row.desired else (),
-        causes=tuple(_causes(row, view, policy, window, waits)),
+        causes=() if _is_well(row, view, sync) else tuple(_causes(row, view, policy, window, waits)),
     )
 
 
@@ -124,6 +125,12 @@ def never_connected(minion: str) -> MinionStanding:
         compiled=False,
         causes=(Cause(Reason.UNREACHABLE, "has not connected yet"),),
     )
+
+
+def _is_well(row: StatusRow, view: ObservedState, sync: Sync) -> bool:
+    """Whether nothing is to be told: most of a fleet, most of the time."""
+    troubled = view.drift is not None or (view.last_run is not None and not view.last_run.good)
+    return sync is Sync.SYNCED and view.connected and not troubled and row.hold is None and row.confirmation is None
 
 
 def _causes(

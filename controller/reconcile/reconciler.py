@@ -193,7 +193,7 @@ class Reconciler:
 
     def _reconcile(self, row: StatusRow, now: float) -> None:
         policy = self.policy_of(row)
-        state = self._observed(row, policy)
+        state = self.observed_under(row, policy)
         if (run := state.open_run) is not None:
             asked_at = self._ages.asked_at(row.minion.id, run.run_id, run.asked_at)
             state = replace(state, open_run=replace(run, asked_at=asked_at))
@@ -238,9 +238,10 @@ class Reconciler:
 
     def observed(self, row: StatusRow) -> ObservedState:
         """The facts about one minion."""
-        return self._observed(row, self.policy_of(row))
+        return self.observed_under(row, self.policy_of(row))
 
-    def _observed(self, row: StatusRow, policy: MinionPolicy) -> ObservedState:
+    def observed_under(self, row: StatusRow, policy: MinionPolicy) -> ObservedState:
+        """The same, for who knows already what the policy says for it (`policy_of`)."""
         minion = row.minion.id
         streaks = Streaks(
             failures=self._failures.get(minion, NO_STREAK),
@@ -265,7 +266,9 @@ class Reconciler:
             open_tests=self._tests.of(minion, self.sessions.session(minion)),
         )
         # After a restart the policy of a minion may not be known yet: that forgets no confirmation.
-        return state if self.live.knows(self._attempted(row)) else replace(state, confirmation=None)
+        if state.confirmation is None or self.live.knows(self._attempted(row)):
+            return state
+        return replace(state, confirmation=None)
 
     def _superseded(self, row: StatusRow) -> bool:
         """Whether a minion that was taken back shall have what is live, which is compiled for it."""

@@ -166,7 +166,8 @@ class Minions:
         """What status and reconcile need of these minions (None: of all), by id: one query, no document, no grains."""
         query, given = (_status_of_all(), {}) if minion_ids is None else (_status_of_some(), {"ids": list(minion_ids)})
         with self.database.read() as connection:
-            return [_status(row) for row in connection.execute(query, given).all()]
+            # As plain tuples: a row of SQLAlchemy takes three times as long to be cut into parts.
+            return [_status(tuple(row)) for row in connection.execute(query, given).all()]
 
 
 @cache
@@ -214,7 +215,7 @@ def _status_of_all() -> Select[Any]:
     )
 
 
-def _status(row: Sequence[Any]) -> StatusRow:
+def _status(row: tuple[Any, ...]) -> StatusRow:
     # By place, not by name: there are some ninety columns, and most of the time went into their names.
     minion, wanted, done, last, drift, open_run, held, confirmed = (
         None if row[first] is None else dict(zip(names, row[start:end], strict=True))

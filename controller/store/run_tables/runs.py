@@ -39,6 +39,10 @@ _OPEN_OF = (
     .order_by(runs.c.seq.desc())
 )  # as the partial index says it
 _FIELDS = tuple(field.name for field in fields(RunRecord))
+_MAY_LACK = ("user", "fun", "args", "job", "returners", "ending")
+"""Columns in which nothing stands for an empty text."""
+_KEYS = msgspec.msgpack.Decoder(tuple[str, ...])
+_CLASSES = msgspec.json.Decoder(dict[str, int])
 
 _PINNED = {"apply": "last_run", "remediate": "last_run", "drift": "last_drift"}
 _SAYS_NOTHING = ("error", "lost")
@@ -257,10 +261,14 @@ def new_row(run: RunRecord) -> dict[str, Any]:
 
 def record(row: Mapping[Any, Any]) -> RunRecord:
     """From a row's columns by name."""
-    values = {name: value for name, value in row.items() if name != "seq"}
+    values = dict(row)
+    del values["seq"]
     values["reason"] = values.pop("cause")
-    values["keys"] = None if row["keys"] is None else msgspec.msgpack.decode(row["keys"], type=tuple[str, ...])
-    values["test"] = bool(row["test"])
-    values["classes"] = msgspec.json.decode(row["classes"], type=dict[str, int]) if row["classes"] else {}
-    values |= {name: values[name] or "" for name in ("user", "fun", "args", "job", "returners", "ending")}
+    if (keys := values["keys"]) is not None:
+        values["keys"] = _KEYS.decode(keys)
+    values["test"] = bool(values["test"])
+    values["classes"] = _CLASSES.decode(classes) if (classes := values["classes"]) else {}
+    for name in _MAY_LACK:
+        if values[name] is None:
+            values[name] = ""
     return RunRecord(**values)
