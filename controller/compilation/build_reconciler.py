@@ -7,8 +7,8 @@ outcome of each instruction comes back as a fact. It decides nothing itself, and
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import assert_never
 
 import structlog
@@ -98,6 +98,8 @@ class BuildReconciler:
     refresh_seconds: float = 0.0
     """See `BuildPolicy`."""
     _minions: dict[str, _Minion] = field(default_factory=dict)
+    _restored: bool = False
+    """Whether documents were looked for that an earlier controller has made."""
     _queue: WorkQueue = field(init=False)
     _after_compile: set[str] = field(default_factory=set)
     """Minions to look at when the compile in progress has ended."""
@@ -223,6 +225,9 @@ class BuildReconciler:
         request = self.requests.request(trees, ())
         shaping = await asyncio.to_thread(shaping_of, request)
         heard = await asyncio.to_thread(heard_tops, trees.files, request.language)
+        if not self._restored:
+            self._restored = True
+            await self._restore(records, shaping)
         self._affected = await asyncio.to_thread(
             self.builder.dependency_index.affected, trees.files, trees.pillar, list(records), shaping, heard
         )
@@ -233,6 +238,22 @@ class BuildReconciler:
             self._minions.setdefault(name, _Minion())
         queued |= self._affected
         return tuple(minion for minion in records if minion not in queued)
+
+    async def _restore(self, records: Mapping[str, MinionRecord], shaping: Hashable) -> None:
+        """Go on with the documents that were made before this controller started, where they hold still."""
+        grains = {name: record.grains for name, record in records.items()}
+        inputs = {name: self._of(name).inputs("") for name in records}
+        await asyncio.to_thread(self.builder.bases.prepare)
+        kept = await asyncio.to_thread(self.builder.bases.found, grains, shaping)
+        reads = {name: document.reads for name, document in kept.items()}
+        await asyncio.to_thread(self.builder.dependency_index.restore, reads, shaping)
+        for name, document in kept.items():
+            known = self._of(name)
+            known.compiled = replace(inputs[name], revision=document.record.revision)
+            known.compiled_at, known.carried = document.record.compiled_at, True
+        self._fleet_changed = True  # a mine may be another one by now
+        if kept:
+            log.info("documents hold still", count=len(kept), of=len(records))
 
     # --- what is so ---
 
@@ -341,7 +362,8 @@ class BuildReconciler:
         self.builder.carry_over(list(minions), trees.revision)
         for minion in minions:
             known = self._of(minion)
-            known.compiled, known.carried = known.inputs(trees.revision.digest), True
+            before = known.compiled or known.inputs("")  # what came while the trees were compared is new still
+            known.compiled, known.carried = replace(before, revision=trees.revision.digest), True
 
     def _store_errors(self, minion: str, trees: Trees) -> None:
         known = self._of(minion)

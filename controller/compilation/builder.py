@@ -18,7 +18,8 @@ import structlog
 from controller.compilation.answer_redaction import redact_answer
 from controller.compilation.compile_messages import CompiledMinion, CompileRequest
 from controller.compilation.compile_pool import CompilePort
-from controller.compilation.dependency_index import DependencyIndex
+from controller.compilation.dependencies.index import DependencyIndex
+from controller.compilation.dependencies.kept import KeptBases
 from controller.compilation.mine import MineStore
 from controller.observe.metrics import Metrics
 from controller.observe.redactor import Redactor
@@ -68,6 +69,7 @@ class Builder:
     reconciler: MinionQueue
     mines: MineStore
     redactor: Redactor
+    bases: KeptBases
     dependency_index: DependencyIndex = field(default_factory=DependencyIndex)
 
     async def compile(
@@ -83,6 +85,8 @@ class Builder:
         before = self.store.desired.of([minion.id for minion in request.minions])
         held = {minion: record.digest for minion, record in before.items() if record.digest}
         shaping = await asyncio.to_thread(shaping_of, request)
+        await asyncio.to_thread(self.bases.prepare)
+        grains = {minion.id: minion.grains for minion in request.minions}
         async with aclosing(self.compiler.stream(replace(request, held=held))) as batches:
             async for batch in batches:
                 for answer in batch:
@@ -90,13 +94,19 @@ class Builder:
                         self.mines.record_marks(answer.minion_id, dict(answer.fleet_marks), self.clock())
                 shown = await self._redacted(batch)
                 final = [answer for answer in shown if answer.ok or not answer.unanswered]
-                self._keep(final, before, revision, causes)
+                with self.store.transaction():
+                    self.bases.keep(final, grains, shaping)
+                    records = self._put(final, before, revision)
+                self._tell(final, records, revision, causes)
                 self.dependency_index.note(final, shaping)
                 yield BuildBatch(final, [answer for answer in shown if not answer.ok and answer.unanswered])
 
     def store_errors(self, answer: CompiledMinion, revision: Revision, cause: int) -> None:
         """Store an unfinished compile, as `compile` gave it, as one that failed."""
-        self._keep([answer], self.store.desired.of([answer.minion_id]), revision, {answer.minion_id: cause})
+        with self.store.transaction():
+            self.bases.keep([answer], {}, None)
+            records = self._put([answer], self.store.desired.of([answer.minion_id]), revision)
+        self._tell([answer], records, revision, {answer.minion_id: cause})
 
     def carry_over(self, minions: Sequence[str], revision: Revision) -> None:
         """A revision leaves the documents of these minions as they are."""
@@ -110,15 +120,20 @@ class Builder:
             return batch
         return await asyncio.to_thread(lambda: [redact_answer(answer, self.redactor) for answer in batch])
 
-    def _keep(
+    def _put(
+        self, batch: Sequence[CompiledMinion], before: Mapping[str, DesiredRecord], revision: Revision
+    ) -> Sequence[DesiredRecord]:
+        records = [self._record(answer, before.get(answer.minion_id), revision) for answer in batch]
+        self.store.desired.put(records)
+        return records
+
+    def _tell(
         self,
         batch: Sequence[CompiledMinion],
-        before: Mapping[str, DesiredRecord],
+        records: Sequence[DesiredRecord],
         revision: Revision,
         causes: Mapping[str, int],
     ) -> None:
-        records = [self._record(answer, before.get(answer.minion_id), revision) for answer in batch]
-        self.store.desired.put(records)
         for answer, record in zip(batch, records, strict=True):
             event = self._announce(answer, record, revision.id, causes.get(record.minion, 0))
             self.reconciler.wake([record.minion], cause=event)

@@ -2,7 +2,7 @@
 
 Level-triggered, as `controller.reconcile.decision`: the answer follows from the facts in `BuildState` alone, whatever
 woke the loop. One compile is in progress at a time; what changes meanwhile is decided at its end, against the newest
-revision. After a restart nothing counts as compiled, so that everyone is compiled once.
+revision. After a restart that counts as compiled which the store says to hold still (docs/adr/0032).
 """
 
 from __future__ import annotations

@@ -20,6 +20,8 @@ from controller.compilation.compile_pool import CompilePool, LocalProcesses, Pro
 from controller.compilation.compile_ports import plugins_of, ports_of
 from controller.compilation.compile_requests import CompileRequests
 from controller.compilation.compile_rpc import FleetQuery
+from controller.compilation.dependencies.kept import KeptBases
+from controller.compilation.dependencies.program import program_digest
 from controller.compilation.fact_queries import FactQueries
 from controller.compilation.mine import MineStore
 from controller.compilation.runners import Runners
@@ -85,13 +87,7 @@ def compose_compilation(shared: Shared, server: Server, reconciler: Reconciler, 
     source, executor = _process_source(shared.resources.settings, shared.metrics.executor)
     pool = _live_pool(shared, runners, source)
     preview_pool = _preview_pool(shared, runners, pool.codes)
-    requests = CompileRequests(
-        store=store,
-        live=shared.live,
-        language=settings.language,
-        ports=settings.ports,
-        check_rate=settings.compile_check_rate,
-    )
+    requests = _requests(shared)
     builds = _builds(
         shared,
         server,
@@ -105,6 +101,7 @@ def compose_compilation(shared: Shared, server: Server, reconciler: Reconciler, 
             reconciler=reconciler,
             mines=mines,
             redactor=shared.redactor,
+            bases=_bases(shared),
         ),
         runners,
     )
@@ -246,6 +243,24 @@ def _sources(shared: Shared, builds: BuildReconciler, reconciler: Reconciler, fl
 def _fleet_version(keyring: KeyRegistry, sessions: Sessions) -> int:
     """Another number whenever other keys are accepted, or others are connected."""
     return keyring.version + sessions.version
+
+
+def _requests(shared: Shared) -> CompileRequests:
+    settings = shared.resources.settings
+    return CompileRequests(
+        store=shared.resources.store,
+        live=shared.live,
+        language=settings.language,
+        ports=settings.ports,
+        check_rate=settings.compile_check_rate,
+    )
+
+
+def _bases(shared: Shared) -> KeptBases:
+    settings = shared.resources.settings
+    # Where Python of a tree may read what nobody records, a document may be another one at any time.
+    sees_more = not settings.compile_confinement or settings.compile_grants
+    return KeptBases(store=shared.resources.store, program=None if sees_more else program_digest)
 
 
 def _decrypt_of(options: PortOptions) -> Decrypt | None:

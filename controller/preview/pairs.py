@@ -13,7 +13,7 @@ from typing import TypeAlias
 
 from controller.compilation.compile_messages import CompiledMinion, CompileRequest
 from controller.compilation.compile_requests import CompileRequests
-from controller.compilation.dependency_index import DependencyIndex
+from controller.compilation.dependencies.index import DependencyIndex
 from controller.compilation.workers.budget import CompileBudget
 from controller.config.limits import PreviewLimits
 from controller.policy.policy import Policy

@@ -4,6 +4,7 @@ from controller.store.errors import KeyConflict, KeyUnknown, StoreError, StoreTo
 from controller.store.records import (
     NEVER_BEGUN,
     AppliedRecord,
+    BasisRecord,
     ConfirmationRecord,
     DesiredRecord,
     FactRecord,
@@ -25,6 +26,7 @@ from controller.store.store import Store
 __all__ = [
     "NEVER_BEGUN",
     "AppliedRecord",
+    "BasisRecord",
     "ConfirmationRecord",
     "DesiredRecord",
     "FactRecord",

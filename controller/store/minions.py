@@ -11,8 +11,8 @@ import msgspec
 from sqlalchemy import Column, Select, bindparam, delete, func, insert, select, text, update
 
 from controller.store.applied import applied_record
+from controller.store.compiles.desired import desired_record
 from controller.store.database import Database
-from controller.store.desired import desired_record
 from controller.store.holds import hold_record
 from controller.store.records import DesiredRecord, HoldRecord, MinionRecord, StatusRow
 from controller.store.rollouts.confirmations import confirmation_record

@@ -119,6 +119,17 @@ class DesiredRecord:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class BasisRecord:
+    """What a minion's newest document stands on, where that is files and grains alone."""
+
+    minion: str
+    inputs: str
+    """Digest of all that it is made from beside the trees: grains, options, program."""
+    parts: tuple[str, ...]
+    """Keys of parts of what was read of the trees, which minions share."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class HoldRecord:
     """What a minion shall have in place of its desired document: of a pull request that somebody applied to it, or of
     an earlier revision that it was taken back to."""

@@ -21,7 +21,7 @@ from sqlalchemy import (
 
 from controller.store.column_types import INTEGER, TEXT, short_text
 
-HEAD = "0023"
+HEAD = "0024"
 """The newest migration."""
 
 metadata = MetaData(
@@ -117,6 +117,21 @@ desired = Table(
     Column("remarks", LargeBinary),
     Column("saltenvs", TEXT),
     Column("since", Float),
+)
+
+bases = Table(
+    "bases",
+    metadata,
+    Column("minion", ForeignKey("minions.id", ondelete="CASCADE"), primary_key=True),
+    Column("inputs", short_text(64), nullable=False),
+    Column("parts", TEXT, nullable=False),
+)
+
+basis_parts = Table(
+    "basis_parts",
+    metadata,
+    Column("key", short_text(32), primary_key=True),
+    Column("reads", LargeBinary, nullable=False),
 )
 
 applied = Table(

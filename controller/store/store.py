@@ -13,9 +13,10 @@ from controller.store.access.audit import AuditLog
 from controller.store.access.enrolment_tokens import EnrolmentTokens
 from controller.store.access.tokens import AccessTokens
 from controller.store.applied import Applied
+from controller.store.compiles.bases import Bases
+from controller.store.compiles.desired import DesiredTable
+from controller.store.compiles.documents import DocumentBlobs
 from controller.store.database import Database
-from controller.store.desired import DesiredTable
-from controller.store.documents import DocumentBlobs
 from controller.store.drift.table import DriftPasts
 from controller.store.drift.unnamed import PruneReports
 from controller.store.events import Events
@@ -63,6 +64,7 @@ class Store:
         self.revisions = Revisions(database)
         self.documents = DocumentBlobs(database)
         self.desired = DesiredTable(database)
+        self.bases = Bases(database)
         self.applied = Applied(database)
         self.holds = Holds(database)
         self.confirmations = Confirmations(database)
@@ -122,5 +124,6 @@ class Store:
         self.jobs.prune()
         self.rollouts.prune(_KEPT_ROLLOUTS)
         self.documents.prune()
+        self.bases.prune()
         self.revisions.prune(keep)
         return gone

@@ -9,6 +9,7 @@ from controller.compilation.build_reconciler import BuildReconciler
 from controller.compilation.builder import Builder
 from controller.compilation.compile_pool import CompilePool
 from controller.compilation.compile_requests import CompileRequests
+from controller.compilation.dependencies.kept import KeptBases
 from controller.compilation.fact_queries import FactQueries
 from controller.compilation.mine import MineStore
 from controller.compilation.runners import Runners
@@ -44,7 +45,7 @@ def tree(**changed: str) -> MemoryFiles:
 class BuildRig:
     """Documents of three accepted minions, of which none is connected."""
 
-    def __init__(self, store: Store, language: dict) -> None:
+    def __init__(self, store: Store, language: dict, program: str | None = "one") -> None:
         self.store, self.now, self.woken = store, 1.0, []
         self.live, self.sessions = LiveRevision(), Sessions()
         self.metrics, self.bus = Metrics(self.clock), Bus(self.clock)
@@ -68,6 +69,7 @@ class BuildRig:
             reconciler=self,
             mines=mines,
             redactor=Redactor(store, "key"),
+            bases=KeptBases(store=store, program=None if program is None else lambda: program),
         )
         facts = FactQueries(
             store=store,

@@ -30,7 +30,7 @@ import yaml
 
 from controller.compilation.compile_messages import CompileRequest
 from controller.compilation.compile_pool import CompilePool
-from controller.compilation.dependency_index import DependencyIndex
+from controller.compilation.dependencies.index import DependencyIndex
 from controller.compilation.gc_policy import collect_new, collect_seldom
 from highstate.compile import CompileOptions, compile_minion
 from highstate.files import MemoryFiles

@@ -13,7 +13,7 @@ from typing import Any
 from controller.compilation.builder import shaping_of
 from controller.compilation.compile_messages import CompiledMinion
 from controller.compilation.compile_requests import CompileRequests
-from controller.compilation.dependency_index import DependencyIndex
+from controller.compilation.dependencies.index import DependencyIndex
 from controller.policy.policy import Policy
 from controller.preview.sides.base_side import applied_side, is_pending
 from controller.store import DesiredRecord, MinionRecord

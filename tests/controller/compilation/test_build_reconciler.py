@@ -15,7 +15,7 @@ from build_rig import NAMES
 from controller.compilation import build_reconciler
 from controller.observe.metrics import Metrics
 from controller.store import StoreUnavailable
-from controller.store.desired import DesiredTable
+from controller.store.compiles.desired import DesiredTable
 from wire.messages import MineEntry
 
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 from controller.compilation.audit.compile_audit import CompileAudit
-from controller.compilation.dependency_index import DependencyIndex
+from controller.compilation.dependencies.index import DependencyIndex
 
 CHANGED = {"web.sls": "site2: {test.nop: []}\n"}
 

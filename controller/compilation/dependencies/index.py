@@ -6,7 +6,7 @@ anything but its grains and files (facts, secrets) is concerned by every push. I
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable, Iterable
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from sys import intern
@@ -57,10 +57,15 @@ class DependencyIndex:
         for answer in answers:
             self._drop(answer.minion_id)
             if answer.ok and answer.reads:
-                parts = tuple(self._part(packed) for packed in answer.reads)
-                self._of_minion[answer.minion_id] = parts
-                for part in parts:
-                    self._minions[part].add(answer.minion_id)
+                self._add(answer.minion_id, answer.reads)
+
+    def restore(self, reads: Mapping[str, Sequence[bytes]], shaping: Hashable) -> None:
+        """Take what documents stand on (`CompiledMinion.reads`) that were made before this controller started."""
+        self._version += 1
+        self.forget()
+        self._shaping = shaping
+        for minion, parts in reads.items():
+            self._add(minion, parts)
 
     def keep(self, minions: Collection[str]) -> None:
         """Forget all others."""
@@ -119,8 +124,14 @@ class DependencyIndex:
         parts = self._of_minion.get(minion, ())
         return tuple(sorted(part for part in parts if len(self._minions.get(part, ())) > 1))
 
+    def _add(self, minion: str, reads: Sequence[bytes]) -> None:
+        parts = tuple(self._part(packed) for packed in reads)
+        self._of_minion[minion] = parts
+        for part in parts:
+            self._minions[part].add(minion)
+
     def _part(self, packed: bytes) -> int:
-        key = blake2b(packed, digest_size=16).digest()
+        key = part_key(packed)
         part = self._parts.get(key)
         if part is not None:
             return part
@@ -147,6 +158,11 @@ class DependencyIndex:
                 del seen[digest]
             if not seen:
                 del self._answers[kind][path]
+
+
+def part_key(packed: bytes) -> bytes:
+    """Names a part of what minions have read."""
+    return blake2b(packed, digest_size=16).digest()
 
 
 def _other(_: str) -> str:

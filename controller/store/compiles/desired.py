@@ -10,8 +10,8 @@ from typing import Any
 import msgspec
 from sqlalchemy import bindparam, delete, insert, select, update
 
+from controller.store.compiles.documents import DocumentBlobs
 from controller.store.database import Database
-from controller.store.documents import DocumentBlobs
 from controller.store.records import DesiredRecord
 from controller.store.rows import chunks, present
 from controller.store.schema import desired, minions

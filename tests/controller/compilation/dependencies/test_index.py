@@ -14,7 +14,7 @@ from controller.compilation.builder import shaping_of
 from controller.compilation.compile_messages import CompiledMinion, CompileRequest
 from controller.compilation.compile_pool import CompilePool
 from controller.compilation.compile_worker import WorkerState, answer
-from controller.compilation.dependency_index import DependencyIndex
+from controller.compilation.dependencies.index import DependencyIndex
 from highstate.compile import CompileOptions, compile_minion
 from highstate.desired import desired_of
 from highstate.files import MemoryFiles

@@ -1,0 +1,1 @@
+"""What compiles gave: documents, which of them each minion shall have, and what they stand on."""
