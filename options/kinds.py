@@ -73,6 +73,7 @@ OptionalText: TypeAlias = Annotated[str, Wanted("text, or empty"), Prepare(null_
 Flag: TypeAlias = Annotated[bool, Wanted("True or False")]
 PortNumber: TypeAlias = Annotated[int, Wanted("a port, 0 to 65535", ge=0, le=65535)]
 Count: TypeAlias = Annotated[int, Wanted("a whole number from 1", ge=1)]
+WholeNumber: TypeAlias = Annotated[int, Wanted("a whole number from 0", ge=0)]
 Seconds: TypeAlias = Annotated[float, Wanted("a number of seconds above 0", gt=0), Prepare(seconds)]
 SecondsOrNever: TypeAlias = Annotated[float, Wanted("a number of seconds above 0, or 0"), Prepare(seconds)]
 Fraction: TypeAlias = Annotated[float, Wanted("a number from 0 to 1", ge=0, le=1)]

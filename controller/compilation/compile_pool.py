@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import math
 import threading
+from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import aclosing
@@ -30,6 +31,8 @@ from highstate.types import Minion
 from options.limits import CountRefusal, uncounted
 
 _MOST_PROCESSES = 512
+_UNEVEN = 1.5
+"""A worker that has so many times its part of a request's minions has too many."""
 _LIMITS = CompileWorkerLimits()
 
 
@@ -246,7 +249,14 @@ class CompilePool:
             self._homes, self._dealt_to = {}, count
 
     def _shares(self, minions: Sequence[Minion]) -> dict[int, tuple[Minion, ...]]:
-        """Worker -> minions. Each stays with the worker that it had; new ones are dealt out by class."""
+        """Worker -> minions. Each stays with the worker that it had; new ones are dealt out by class.
+
+        Those that came one by one have one worker: where it has far more of them than its part, all are dealt anew.
+        """
+        had = Counter(self._homes[each.id] for each in minions if each.id in self._homes)
+        if len(minions) > self._few and max(had.values(), default=0) > _UNEVEN * -(-len(minions) // self._dealt_to):
+            for each in minions:
+                self._homes.pop(each.id, None)
         new = sorted((each for each in minions if each.id not in self._homes), key=self._order)
         size = max(-(-len(new) // self._dealt_to), self._few)
         self._homes |= {each.id: at // size for at, each in enumerate(new)}

@@ -38,6 +38,9 @@ from controller.sessions.sessions import KeyRegistry, Sessions
 from highstate.ports import Decrypt
 from wire.server.server import Server
 
+_MOST_WORKERS = 4
+"""Unless the configuration says more: each has a memory of its own."""
+_FEW_COMPILED = 50
 _PREVIEW_NICENESS = 10
 _FEW_PREVIEWED = 12
 _PREVIEW_WORKERS = 2
@@ -146,6 +149,7 @@ def _states(shared: Shared, pool: CompilePool, requests: CompileRequests, builds
 def _live_pool(shared: Shared, runners: Runners, source: ProcessSource) -> CompilePool:
     settings = shared.resources.settings
     return CompilePool(
+        few=_FEW_COMPILED,
         source=source,
         timeout=settings.compile_timeout,
         fleet=runners.answer,
@@ -161,7 +165,7 @@ def _process_source(settings: ControllerSettings, metrics: ExecutorMetrics) -> t
         cluster = DaskCluster(options, secrets.token_hex(8), metrics.workers)
     report = ExecutorReport(options.address, metrics, cluster)
     local = LocalProcesses(
-        workers=settings.compile_workers,
+        workers=settings.compile_workers or min(len(os.sched_getaffinity(0)), _MOST_WORKERS),
         timeout=settings.compile_timeout,
         sandbox_policy=sandbox_policy_of(settings),
         limits=settings.limits.compile_worker,

@@ -49,6 +49,7 @@ from options.kinds import (
     Seconds,
     SecondsOrNever,
     Wanted,
+    WholeNumber,
     absolute,
     one_as_list,
 )
@@ -205,7 +206,8 @@ class ControllerSettings:
     """Without a word for so long, a minion counts as unreachable."""
     run_timeout: Seconds = 3600.0
     compile_timeout: Seconds = 60.0
-    compile_workers: Count = 1
+    compile_workers: WholeNumber = 0
+    """Processes of this machine; 0: one for each processor that the controller may use, four at most."""
     compile_executor: CompileExecutor = LOCAL
     """`local`, or the Dask scheduler whose workers compile: `dask://HOST:PORT` or `tls://HOST:PORT`."""
     compile_executor_tls_ca: OptionalControllerPath = None

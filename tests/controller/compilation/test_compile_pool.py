@@ -249,6 +249,17 @@ async def test_minions_are_dealt_in_the_order_of_the_request(make_pool):
     assert {index: "".join(each.id for each in share) for index, share in shares.items()} == {0: "ad", 1: "bc"}
 
 
+async def test_minions_that_came_one_by_one_are_dealt_anew_when_all_are_compiled(make_pool):
+    compiler = make_pool(workers=2, few=2)
+    compiler._prepare(2)
+    minions = request("", ids=tuple("abcdef")).minions
+    for each in minions:
+        assert list(compiler._shares([each])) == [0]
+    shares = compiler._shares(minions)
+    assert {index: len(share) for index, share in shares.items()} == {0: 3, 1: 3}
+    assert compiler._shares(minions) == shares
+
+
 async def test_workers_come_to_their_classes_in_orders_of_their_own(make_pool):
     compiler = make_pool(workers=2)
     minions = tuple(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import sqlite3
 import threading
 import time
@@ -63,8 +62,7 @@ class FleetScene:
         self._listener: threading.Thread | None = None
 
     def __enter__(self) -> FleetScene:
-        options = {"limits": {"stranger": STRANGERS}, "log_level": "warning", "compile_workers": os.cpu_count()}
-        self.rig.configure(auto_accept=True, **options)
+        self.rig.configure(auto_accept=True, limits={"stranger": STRANGERS}, log_level="warning")
         self.rig.make_remote()
         self.rig.start_controller()
         return self
