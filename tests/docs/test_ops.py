@@ -29,6 +29,10 @@ RULE_TESTS = {
                 {"series": 'saltern_applied_revision_age_seconds{minion="web4"}', "values": "100000x120"},
                 {"series": 'saltern_git_fetch_failing{remote="states"}', "values": "1x120"},
                 {"series": "saltern_unconfirmed_taken_back_total", "values": "0x60 2x59"},
+                {"series": "saltern_compile_fallbacks_total", "values": "0+1x120"},
+                {"series": 'saltern_compile_workers{state="ready"}', "values": "2x120"},
+                {"series": 'saltern_compile_workers{state="silent"}', "values": "1x120"},
+                {"series": 'saltern_compile_workers{state="refused"}', "values": "0x85 1x34"},
                 # An outage of two minutes, with all its tries, that is over.
                 {"series": 'saltern_git_fetch_failing{remote="pillar"}', "values": "0x80 1 1 0x40"},
                 {"series": 'saltern_git_fetch_errors_total{remote="pillar"}', "values": "0x80 3 6 6x40"},
@@ -42,6 +46,8 @@ RULE_TESTS = {
                         {"labels": '{alertname="SalternRevisionTooOld", minion="web1"}', "value": 1},
                         {"labels": '{alertname="SalternFetchErrors", remote="states"}', "value": 1},
                         {"labels": '{alertname="SalternUnconfirmedTakenBack"}', "value": 1},
+                        {"labels": '{alertname="SalternCompileFallbacks"}', "value": 1},
+                        {"labels": '{alertname="SalternCompileWorkersUnused"}', "value": 1},
                     ],
                 }
             ],
