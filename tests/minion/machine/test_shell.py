@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import os
-from collections.abc import Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
@@ -28,35 +28,57 @@ OWN_TEXT = {"umask {self._mask:04o}\\n{command}", "{check.command.rstrip()} {shl
 `check_cmd`, which is a command of the SLS, with the quoted name of the file."""
 
 
-def calls() -> Iterator[tuple[Path, ast.Call]]:
+SHELLS = {"os": ("system", "popen"), "subprocess": ("getoutput", "getstatusoutput")}
+RUNNING = ("run", "query", "Popen", "check_output")
+
+
+@dataclass
+class Found:
+    """Places of calls: those that ask for a shell, and those that run a line that is put together."""
+
+    shells: list[str] = field(default_factory=list)
+    lines: dict[str, str] = field(default_factory=dict)
+
+    def look(self, call: ast.Call, place: str) -> None:
+        owner = call.func.value if isinstance(call.func, ast.Attribute) else None
+        name = call.func.attr if isinstance(call.func, ast.Attribute) else ""
+        if isinstance(owner, ast.Name) and name in SHELLS.get(owner.id, ()):
+            self.shells.append(place)
+        if any(
+            word.arg == "shell" and isinstance(word.value, ast.Constant) and word.value.value is True
+            for word in call.keywords
+        ):
+            self.shells.append(place)
+        if name in RUNNING and call.args and isinstance(call.args[0], ast.JoinedStr | ast.BinOp):
+            self.lines[ast.unparse(call.args[0]).removeprefix("f").strip("\"'")] = place
+
+
+@pytest.fixture(scope="module")
+def found() -> Found:
+    """In all rooms."""
+    made = Found()
     for room in ROOMS:
         for path in sorted((ROOT / room).rglob("*.py")):
             for node in ast.walk(ast.parse(path.read_text())):
                 if isinstance(node, ast.Call):
-                    yield path.relative_to(ROOT), node
+                    made.look(node, f"{path.relative_to(ROOT)}:{node.lineno}")
+    return made
 
 
-def test_no_call_asks_for_a_shell():
-    found = [
-        f"{path}:{call.lineno}"
-        for path, call in calls()
-        if ast.unparse(call.func) in ("os.system", "os.popen", "subprocess.getoutput", "subprocess.getstatusoutput")
-        or any(
-            word.arg == "shell" and isinstance(word.value, ast.Constant) and word.value.value is True
-            for word in call.keywords
-        )
-    ]
-    assert found == []
+def test_a_call_that_asks_for_a_shell_is_found():
+    made = Found()
+    for number, text in enumerate(["os.system(x)", "subprocess.getoutput(x)", "run(x, shell=True)"]):
+        [call] = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Call)]
+        made.look(call, str(number))
+    assert made.shells == ["0", "1", "2"]
 
 
-def test_no_command_line_is_put_together_from_text():
-    found = {
-        ast.unparse(call.args[0]).removeprefix("f").strip("\"'"): f"{path}:{call.lineno}"
-        for path, call in calls()
-        if isinstance(call.func, ast.Attribute) and call.func.attr in ("run", "query", "Popen", "check_output")
-        if call.args and isinstance(call.args[0], ast.JoinedStr | ast.BinOp)
-    }
-    assert set(found) == OWN_TEXT, found
+def test_no_call_asks_for_a_shell(found: Found):
+    assert found.shells == []
+
+
+def test_no_command_line_is_put_together_from_text(found: Found):
+    assert set(found.lines) == OWN_TEXT, found.lines
 
 
 NAMES = [
