@@ -200,14 +200,17 @@ def learn(
     contexts: Contexts,
     recorder: Recorder,
     compiling: Compiling,
+    costs: tuple[float, float],
 ) -> None:
-    """Make a plan of what a minion's compile shows, if there can be one."""
+    """Make a plan of what a minion's compile shows, if there can be one; `costs`: of it, and of one in full."""
     learn_plan(
         key,
         memo,
         recorder,
         lambda blanks, reads: _plan(blanks, contexts, reads, compiling, compiled.matches),
         lambda plan: _is_right(plan, compiled, contexts, recorder.sources),
+        cost=costs[0],
+        whole=costs[1],
     )
 
 

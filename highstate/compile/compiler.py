@@ -19,7 +19,7 @@ from highstate.compile.verify import verify
 from highstate.compile_options import CompileOptions
 from highstate.data_limits import unbounded
 from highstate.files import PILLAR, parts_of
-from highstate.memo.blank_plans import is_costly
+from highstate.memo.blank_plans import cost_of
 from highstate.memo.memo import Memo
 from highstate.memo.sources import digest_value
 from highstate.memo.tracked import ReadFiles, Recorder
@@ -320,13 +320,14 @@ class Compilation:
                 return replace(alike, minion_id=self.minion.id, pillar=pillar)
         misses = self.memo.misses
         compiled = self._compile_shared(key, top, contexts, pillar)
-        sls = {chunk.sls for chunk in compiled.lowstate}
-        if compiled.ok and self.ports.dummies is None and is_costly(self.memo.misses - misses, len(sls)):
+        sls = len({chunk.sls for chunk in compiled.lowstate})
+        cost = cost_of(self.memo.misses - misses, sls)
+        if compiled.ok and self.ports.dummies is None and cost:
             compiling = blank_compile.Compiling(
                 lambda blank, taken: self._assembled(top, blank, next(iter(blank.values())).files, taken),
                 lambda high: lowstate_of(high, self.settings),
             )
-            blank_compile.learn(key, self.memo, compiled, contexts, recorder, compiling)
+            blank_compile.learn(key, self.memo, compiled, contexts, recorder, compiling, (cost, sls))
         return compiled
 
     def _compile_shared(

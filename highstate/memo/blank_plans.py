@@ -19,14 +19,14 @@ from highstate.types import Value
 
 Plan = TypeVar("Plan")
 
-FEWEST = 5
+FEWEST = 5.0
 """Renders that a minion must have cost for a plan to be worth its while."""
 FOUND = 8
 """So many SLS that are found in a memo cost as much as one that is rendered."""
-PRICE = 8
-"""A try costs as much as some compiles: so many minions must have been costly for each."""
-PROVEN = 2
-"""So many are enough where the last try gave a plan: these are of a class that is new, or a file is another one."""
+PRICE = 4.0
+"""A first try costs as much as so many compiles in full, in which each SLS is rendered, with the code of templates."""
+PROVEN = 2.0
+"""And one where the last try gave a plan: these minions are of a class that is new, or a file is another one."""
 _SETS = 4
 _REFUSALS = 6
 """Times that one is begun anew without the blanks that a template looks into."""
@@ -45,10 +45,10 @@ class BlankHistory:
     """Names of the sets of leaves that there are plans with, the newest first: at most `_SETS`."""
     refused: set[Leaf] = field(default_factory=set)
     """Those that a template looks into."""
-    costly: int = 0
-    """Minions for which most was rendered, since the last try."""
+    spent: float = 0.0
+    """What costly minions have cost since the last try, in renders."""
     owed: int = 1
-    """Tries that the costly ones have to be worth before the next; 0: the last one gave a plan."""
+    """Tries that they have to be worth before the next; 0: the last one gave a plan."""
 
     def refuse(self, leaves: Iterable[Leaf]) -> None:
         """No blanks for these any more."""
@@ -100,9 +100,10 @@ def differences(one: Value, other: Value, depth: int = 0) -> Iterator[tuple[Any,
 Key = tuple[Hashable, ...]
 
 
-def is_costly(renders: int, sls: int) -> bool:
-    """Whether a minion with so many SLS cost so many renders that others of its kind may be had for less."""
-    return renders > 0 and renders + sls / FOUND >= FEWEST
+def cost_of(renders: int, sls: int) -> float:
+    """What a minion with so many SLS has cost, in renders; 0 where others of its kind can hardly be had for less."""
+    cost = renders + sls / FOUND
+    return cost if renders and cost >= FEWEST else 0.0
 
 
 def _history_key(key: Key) -> Key:
@@ -133,7 +134,8 @@ def learn_plan(
     make: Callable[[BlankInputs, Recorder], Plan],
     is_right: Callable[[Plan], bool],
     kind: Key = (),
-    price: int = 1,
+    cost: float = 1.0,
+    whole: float = 2.0,
 ) -> None:
     """Make a plan of what was read of a minion, if there can be one.
 
@@ -144,7 +146,8 @@ def learn_plan(
         make: makes a plan with blanks, and records what that reads; BlankRefused where it cannot.
         is_right: whether the plan, filled in for this minion, is what was made for it without.
         kind: of minions that learn together, where that is more than those of one key.
-        price: how many times `PRICE` a try has to be worth.
+        cost: of this minion, in renders.
+        whole: of a compile in full.
     """
     sources = recorder.sources
     roots = {root: sources.roots[root] for root in _ROOTS}
@@ -153,9 +156,9 @@ def learn_plan(
         memo.store(_history_key(kind or key), {}, BlankHistory(roots=roots))
         return
     history: BlankHistory = known.result
-    history.costly += 1
-    if history.costly >= (history.owed * PRICE or PROVEN) * price:
-        history.costly, history.owed = 0, 0
+    history.spent += cost
+    if history.spent >= (history.owed * PRICE or PROVEN) * whole:
+        history.spent, history.owed = 0.0, 0
         _try(key, memo, recorder, history, make, is_right)
     history.roots = roots
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from highstate.aggregation import Joinable, unmarked
 from highstate.data_limits import unbounded
-from highstate.memo.blank_plans import is_costly, learn_plan
+from highstate.memo.blank_plans import cost_of, learn_plan
 from highstate.memo.blank_recorder import BlankInputs
 from highstate.memo.blanks import BlankRefused
 from highstate.memo.sources import digest_value
@@ -110,7 +110,8 @@ def _made(
         return done
     memo.store(key, recorder.reads, done)
     sls = sum(map(len, found.matches.values()))
-    if not (blanks and done.bounded and not done.errors and is_costly(memo.misses - misses, sls)):
+    cost = cost_of(memo.misses - misses, sls)
+    if not (blanks and done.bounded and not done.errors and cost):
         return done
 
     def make(inputs: BlankInputs, reads: Recorder) -> BlankPillar:
@@ -128,7 +129,8 @@ def _made(
         recorder,
         make,
         lambda plan: repr(plan.filled(recorder.sources)) == repr(done.pillar),
-        price=_PRICE,
+        cost=cost,
+        whole=_PRICE * sls,
     )
     return done
 
@@ -138,7 +140,7 @@ def _rendered(context: RenderContext, top: TopResult, merging: _Merging, overrid
     return replace(done, bounded=not unbounded(done.pillar))
 
 
-_PRICE = 4
+_PRICE = 8
 """Times the usual one, for a try with blanks."""
 
 
