@@ -12,7 +12,6 @@ import fcntl
 import logging
 import os
 import posixpath
-import shutil
 import stat
 import time
 from collections.abc import Callable, Iterator
@@ -79,36 +78,59 @@ class FileBackups:
         self._total: int | None = None
         """Bytes of all copies; None: they were not counted yet."""
 
-    def keep(self, path: str, state: str) -> None:
+    def keep(self, path: str, state: str, *, replaced: bool = False) -> str:
         """Copy what is at a path, where that is a file, a symlink or a folder of them. Never raises.
 
         Args:
             path: absolute.
             state: for people: who is about to overwrite it.
+            replaced: whether another file is about to take the place of a file there, and `part` is called then.
+
+        Returns:
+            A copy that is the file itself until `part` is called with it; else nothing.
         """
         path = posixpath.normpath(path)
         cache = posixpath.dirname(self._folder)
         if not self._folder or not self._options.copies or f"{path}/".startswith((*_NEVER, f"{cache}/")):
-            return
+            return ""
+        shared = ""
         try:
-            for number, file in enumerate(_files(path)):
+            for number, (file, found) in enumerate(_files(path)):
                 if number >= MOST_AT_ONCE:
                     log.warning("event=file_backup_incomplete path=%s most=%d", path, MOST_AT_ONCE)
-                    return
-                self._copy(file, state)
+                    break
+                shared = self._copy(file, found, state, replaced=replaced and file == path)
         except OSError as error:
             log.warning("event=file_backup_failed path=%s error=%s", path, error)
+        return shared
 
-    def _copy(self, path: str, state: str) -> None:
-        found = os.lstat(path)
+    def part(self, place: str) -> None:
+        """Have a copy that `keep` returned be a file of its own, whether its file was replaced or not. Never raises."""
+        try:
+            if os.lstat(place).st_nlink == 1:
+                os.chmod(place, 0o600)  # noqa: PTH101
+                os.utime(place)
+                return
+            fresh = f"{place}.new"
+            _copy_file(place, fresh)
+            os.replace(fresh, place)  # noqa: PTH105
+        except FileNotFoundError:
+            return  # over the bounds already
+        except OSError as error:
+            log.warning("event=file_backup_not_apart place=%s error=%s", place, error)
+
+    def _copy(self, path: str, found: os.stat_result, state: str, *, replaced: bool) -> str:
         most = int(self._options.megabytes * 1024 * 1024)
         if found.st_size > most // 4:
             log.warning("event=file_backup_too_large path=%s bytes=%d", path, found.st_size)
-            return
+            return ""
         place = keep_copy(self._folder, path)
         _make_private(posixpath.dirname(place))
+        shared = False
         if stat.S_ISLNK(found.st_mode):
             os.symlink(os.readlink(path), place)  # noqa: PTH115, PTH211
+        elif replaced and _is_ours_alone(found) and _linked(path, place):
+            shared = True
         else:
             _copy_file(path, place)
         self._note(
@@ -127,24 +149,26 @@ class FileBackups:
         self._total = None if self._total is None else self._total + found.st_size
         if self._total is None or self._total > most:
             self.trim()
+        return place if shared else ""
 
     def _note(self, copy: FileCopy) -> None:
-        with _locked(self._index):
-            fd = os.open(self._index, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        index = self._index
+        with _locked(index):
+            fd = os.open(index, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
             try:
                 os.write(fd, msgspec.json.encode(copy) + b"\n")
             finally:
                 os.close(fd)
 
     @property
-    def _index(self) -> Path:
-        return Path(posixpath.dirname(self._folder)) / _INDEX
+    def _index(self) -> str:
+        return f"{posixpath.dirname(self._folder)}/{_INDEX}"
 
     def copies(self) -> list[FileCopy]:
         """Those that were kept here, the oldest first."""
         found: list[FileCopy] = []
         with contextlib.suppress(OSError):
-            for line in self._index.read_bytes().splitlines():
+            for line in Path(self._index).read_bytes().splitlines():
                 with contextlib.suppress(msgspec.MsgspecError):
                     found.append(msgspec.json.decode(line, type=FileCopy))
         return found
@@ -159,7 +183,7 @@ class FileBackups:
                 self._remove_empty(posixpath.dirname(each.place))
             self._total = sum(each.size for each in kept)
             if gone:
-                write_durably(self._index, b"".join(msgspec.json.encode(each) + b"\n" for each in kept))
+                write_durably(Path(self._index), b"".join(msgspec.json.encode(each) + b"\n" for each in kept))
 
     def _remove_empty(self, folder: str) -> None:
         while folder.startswith(f"{self._folder}/"):
@@ -207,15 +231,25 @@ class _KeepingMachine:
         if not self._asked:
             self._backups.keep(path, self._state)
 
+    @contextlib.contextmanager
+    def _replaced(self, path: str) -> Iterator[None]:
+        """Another file takes the place of the one at a path meanwhile, or does not."""
+        shared = "" if self._asked else self._backups.keep(path, self._state, replaced=True)
+        try:
+            yield
+        finally:
+            if shared:
+                self._backups.part(shared)
+
     def write(self, path: str, data: bytes, *, mode: str | None = None) -> None:
         """As `Machine.write`."""
-        self._keep(path)
-        self._machine.write(path, data, mode=mode)
+        with self._replaced(path):
+            self._machine.write(path, data, mode=mode)
 
     def copy(self, source: str, path: str, *, mode: str | None = None) -> None:
         """As `Machine.copy`."""
-        self._keep(path)
-        self._machine.copy(source, path, mode=mode)
+        with self._replaced(path):
+            self._machine.copy(source, path, mode=mode)
 
     def symlink(self, target: str, path: str) -> None:
         """As `Machine.symlink`."""
@@ -238,21 +272,35 @@ class _KeepingMachine:
         self._machine.rename(source, path)
 
 
-def _files(path: str) -> Iterator[str]:
+def _files(path: str) -> Iterator[tuple[str, os.stat_result]]:
     """A file or symlink, or those in a folder; nothing else is copied."""
     try:
-        mode = os.lstat(path).st_mode
+        found = os.lstat(path)
     except (FileNotFoundError, NotADirectoryError):
         return
-    if stat.S_ISREG(mode) or stat.S_ISLNK(mode):
-        yield path
-    elif stat.S_ISDIR(mode):
+    if stat.S_ISREG(found.st_mode) or stat.S_ISLNK(found.st_mode):
+        yield path, found
+    elif stat.S_ISDIR(found.st_mode):
         for folder, folders, names in os.walk(path):
             links = [name for name in folders if posixpath.islink(posixpath.join(folder, name))]
             for name in sorted([*names, *links]):
                 one = posixpath.join(folder, name)
-                if stat.S_ISREG(kind := os.lstat(one).st_mode) or stat.S_ISLNK(kind):
-                    yield one
+                if stat.S_ISREG((found := os.lstat(one)).st_mode) or stat.S_ISLNK(found.st_mode):
+                    yield one, found
+
+
+def _is_ours_alone(found: os.stat_result) -> bool:
+    """Whether a file has one name, and nobody but this user may write to it: what is a copy does not change later."""
+    return found.st_nlink == 1 and found.st_uid == os.geteuid() and not found.st_mode & 0o6022
+
+
+def _linked(path: str, place: str) -> bool:
+    """Give a file a second name, if it can have one: that keeps what a rename replaces, without another file."""
+    try:
+        os.link(path, place, follow_symlinks=False)
+    except OSError:
+        return False  # on another file system, or one that has no links
+    return True
 
 
 def _make_private(folder: str) -> None:
@@ -268,16 +316,20 @@ def _copy_file(path: str, place: str) -> None:
     source = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
         copy = os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-        with open(source, "rb", closefd=False) as old, open(copy, "wb") as new:  # noqa: PTH123
-            shutil.copyfileobj(old, new, 1 << 20)
+        try:
+            while piece := memoryview(os.read(source, 1 << 20)):
+                while piece:
+                    piece = piece[os.write(copy, piece) :]
+        finally:
+            os.close(copy)
     finally:
         os.close(source)
 
 
 @contextlib.contextmanager
-def _locked(index: Path) -> Iterator[None]:
+def _locked(index: str) -> Iterator[None]:
     """Hold the index: a run and a call may keep copies at once."""
-    fd = os.open(index.with_name(f"{index.name}.lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    fd = os.open(f"{index}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     try:
         fcntl.flock(fd, fcntl.LOCK_EX)
         yield

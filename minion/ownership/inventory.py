@@ -92,13 +92,18 @@ class Inventory:
         """Whether something was not recorded for want of room."""
         self._path = path
         self._file: RecordFile | None = None
-        bodies = _bodies(path)
+        if writes:
+            self._file = RecordFile(path)
+        bodies = _bodies(path) if self._file is None else self._file.found
         for body in bodies:
             self._take(body)
-        if writes:
-            if len(bodies) > len(self.entries) + _SPARE:
-                self._write_anew()
+        if self._file is None:
+            return
+        if len(bodies) > len(self.entries) + _SPARE:
+            self._file.close()
+            self._write_anew()
             self._file = RecordFile(path)
+        self._file.found.clear()
 
     def __contains__(self, key: _Id) -> bool:
         return key in self.entries

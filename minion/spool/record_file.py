@@ -48,6 +48,10 @@ class RecordFile:
         if durable:
             os.fdatasync(self._fd)
 
+    def close(self) -> None:
+        """Append no more."""
+        os.close(self._fd)
+
 
 def records(data: bytes, start: int = 0) -> Iterator[tuple[bytes, int]]:
     """The whole records of a file from an offset on, each with the offset of its end."""

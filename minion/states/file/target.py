@@ -7,7 +7,9 @@ Called by file.managed, recurse and serialize. What plans looks through a `Reade
 from __future__ import annotations
 
 import posixpath
+import time
 from collections.abc import Callable
+from functools import lru_cache
 
 from highstate.records import dataclass
 from minion.machine.failure import ContentUnknown, StateFailed
@@ -161,9 +163,16 @@ def _put_in_place(machine: Machine, path: str, data: bytes | LocalFile, mode: st
 
 def keep_copy(backup_dir: str, path: str) -> str:
     """Where a copy of what is at `path` is kept: under a name with the time, as Salt's file_backup does."""
-    from datetime import datetime
+    now = time.time_ns()
+    second, year = _shown_second(now // 1_000_000_000)
+    return f"{backup_dir}{path}_{second}_{now // 1000 % 1_000_000:06}_{year}"
 
-    return f"{backup_dir}{path}_{datetime.now().strftime('%a_%b_%d_%H:%M:%S_%f_%Y')}"
+
+@lru_cache(1)
+def _shown_second(now: int) -> tuple[str, str]:
+    """A second of the epoch as names of copies have it, and its year: a run replaces many files in one."""
+    local = time.localtime(now)
+    return time.strftime("%a_%b_%d_%H:%M:%S", local), time.strftime("%Y", local)
 
 
 def approve(machine: Machine, check: CommandCheck, data: bytes | LocalFile) -> None:

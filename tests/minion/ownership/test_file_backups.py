@@ -98,3 +98,47 @@ def test_bounds_of_number_age_and_size(root):
     before = len(none.copies())
     none.keep(str(path), "s")
     assert len(none.copies()) == before
+
+
+def test_a_copy_is_a_file_of_its_own_after_the_state(root, monkeypatch):
+    kept = backups(root)
+    shared: list[int] = []
+    part = FileBackups.part
+
+    def parting(self, place):
+        shared.append(Path(place).stat().st_nlink)
+        part(self, place)
+
+    monkeypatch.setattr(FileBackups, "part", parting)
+    for name in ("plain", "linked", "writable", "setuid"):
+        (root / name).write_text("old\n")
+        (root / name).chmod(0o644)
+    (root / "other").hardlink_to(root / "linked")
+    (root / "writable").chmod(0o664)
+    (root / "setuid").chmod(0o4755)
+    before = time.time()
+    apply(kept, *(state("managed", root / name, contents="new") for name in ("plain", "linked", "writable", "setuid")))
+    assert shared == [1], "only a file that nobody else may write to is kept by its name alone"
+    (root / "other").write_text("later\n")
+    assert list(contents(kept).values()) == ["old\n"] * 4
+    for one in kept.copies():
+        found = Path(one.place).stat()
+        assert (found.st_mode & 0o7777, found.st_nlink) == (0o600, 1)
+        assert found.st_mtime >= before - 1, "list_backups shows when it was kept"
+
+
+def test_a_copy_of_what_was_not_replaced_after_all_does_not_change_with_it(root):
+    kept = backups(root)
+    (root / "a").write_text("old\n")
+
+    class Full(LocalMachine):
+        def write(self, path, data, *, mode=None):
+            raise OSError(28, "No space left on device", path)
+
+    engine = StateEngine(Full(sources_port=MemoryFiles({"base": {}})), acts_on=kept.machine_for)
+    one = state("managed", root / "a", contents="new")
+    result = run({one.tag: one}, engine, test=False, clock=time.time)[one.tag]
+    assert result.result is False
+    with (root / "a").open("a") as file:
+        file.write("by hand\n")
+    assert contents(kept) == {str(root / "a"): "old\n"}
