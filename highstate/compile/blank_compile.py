@@ -32,6 +32,7 @@ from highstate.memo.blanks import (
     fill,
     form_of,
     has_blanks,
+    may_have_blanks,
 )
 from highstate.memo.memo import Memo
 from highstate.memo.sources import Read, ReadSources
@@ -251,18 +252,19 @@ def _plan(
         raise BlankRefused
     problems = SourceProblems()
     texts = texts_of(blanks.leaves, blanks.real)
-    parts = tuple(part_of(_whole(chunk, texts), contexts, problems) for chunk in chunks)
+    found = [_blank_chunk(index, chunk) for index, chunk in enumerate(chunks)]
+    whole = (chunk if one is None else _filled_chunk(one, texts) for chunk, one in zip(chunks, found, strict=True))
+    parts = tuple(part_of(chunk, contexts, problems) for chunk in whole)
     if problems.any:
         raise BlankRefused
     compiled = Compiled(minion_id="", lowstate=chunks, highstate=shown, matches=matches, warnings=tuple(high.warnings))
-    found = (_blank_chunk(index, chunk) for index, chunk in enumerate(chunks))
     blanks_in_chunks = tuple(one for one in found if one is not None)
     changing = {one.index for one in blanks_in_chunks}
     return BlankPlan(
         leaves=blanks.leaves,
         compiled=compiled,
         chunks=blanks_in_chunks,
-        blank_keys=any(map(_has_blank_keys, shown.values())),
+        blank_keys=any(map(_has_blank_keys, filter(may_have_blanks, shown.values()))),
         compared=compared_texts(placed, chunks),
         scalars=BlankScalars.of(blanks.scalars),
         parts=parts,
@@ -275,12 +277,6 @@ def _plan(
     )
 
 
-def _whole(chunk: Chunk, texts: Sequence[str]) -> Chunk:
-    """A chunk as the minion has it of which the plan is made."""
-    blank = _blank_chunk(0, chunk)
-    return chunk if blank is None else _filled_chunk(blank, texts)
-
-
 def _has_blank_keys(value: Value) -> bool:
     if isinstance(value, dict):
         return any(isinstance(key, str) and has_blanks(key) for key in value) or any(
@@ -291,6 +287,8 @@ def _has_blank_keys(value: Value) -> bool:
 
 def _blank_chunk(index: int, chunk: Chunk) -> _BlankChunk | None:
     id_, name = form_of(chunk.id), form_of(chunk.name)
+    if id_ is None and name is None and not may_have_blanks(chunk.arguments):
+        return None
     arguments = tuple((key, form) for key, value in chunk.arguments.items() if (form := form_of(value)) is not None)
     if id_ is None and name is None and not arguments:
         return None

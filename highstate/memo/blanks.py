@@ -8,6 +8,7 @@ Law (property-tested): filled in = compiled afresh. Source: docs/adr/0026-blanks
 
 from __future__ import annotations
 
+import marshal
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
@@ -21,6 +22,7 @@ TextPiece: TypeAlias = "str | Leaf"
 Question: TypeAlias = "Callable[[tuple[TextPiece, ...], str, tuple[Any, ...]], Any]"
 
 _MARK = "qzjxk"
+_MARK_BYTES = _MARK.encode()
 """Begins with a letter that no escape of YAML has; is nothing but text in any scalar."""
 TOKEN = re.compile(_MARK + r"(\d{4})kxjzq")
 """The mark of a blank; the group is its number."""
@@ -89,6 +91,14 @@ def token(number: int) -> str:
 def has_blanks(text: str) -> bool:
     """Whether a text has the mark of a blank in it."""
     return _MARK in text
+
+
+def may_have_blanks(value: Value) -> bool:
+    """Whether marks of blanks may be in a value; nearly all values have none, and this finds that out quickly."""
+    try:
+        return _MARK_BYTES in marshal.dumps(value, 2)
+    except ValueError:  # no plain data
+        return True
 
 
 def pieces_of(text: str, leaves: Sequence[Leaf]) -> tuple[TextPiece, ...]:
