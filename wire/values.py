@@ -21,6 +21,7 @@ COUNTED_FROM = 256 * 1024
 
 _MOST_INTEGER = 2**63 - 1
 _LEAST_INTEGER = -(2**63)
+_TEXT = frozenset({str})
 
 _FIXED: Final[dict[int, int]] = {
     0xC0: 0,
@@ -95,9 +96,12 @@ def check_value(value: Any, limits: MinionLimits) -> Any:
         inner: list[Any] = []
         for each in level:
             kind = type(each)
+            if kind is str:  # as most are
+                continue
             if kind is dict:
                 inner.extend(each.values())
-                inner.extend(key for key in each if type(key) is not str)
+                if not _TEXT.issuperset(map(type, each)):
+                    inner.extend(key for key in each if type(key) is not str)
             elif kind is list or kind is tuple:
                 inner.extend(each)
             elif kind is float:

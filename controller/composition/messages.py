@@ -31,6 +31,7 @@ from controller.messages.run_events import RunEventHandler
 from controller.messages.run_results import RunResults
 from controller.messages.sent_events import MinionEventPublisher
 from controller.messages.state_questions import StateQuestions
+from controller.messages.state_results import StateResults
 from controller.observe.event_budget import EventBudget
 from controller.reconcile.reconciler import Reconciler
 from controller.sessions.file_answers import FileAnswers
@@ -112,6 +113,7 @@ def compose_handlers(
         reconcilers=reconcilers,
         results=results,
         calls=CallResults(context=context, replies=replies, results=results),
+        states=StateResults(context=context, replies=replies, results=results),
         events=RunEventHandler(context=context, reconciler=reconciler, publisher=publisher),
         minion_events=MinionEventHandler(context=context, publisher=publisher),
         answers=AnswerSources(

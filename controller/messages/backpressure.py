@@ -17,6 +17,7 @@ from collections.abc import Callable, Sequence
 
 from options.limits import CountRefusal, uncounted
 from wire.limits import MinionLimits
+from wire.messages import RunResult, RunStarted
 from wire.server.fair_queue import FairQueue, cost_of
 from wire.server.server import Server
 from wire.server.types import Delivery, Incoming
@@ -39,6 +40,8 @@ with fewer messages in each, what comes would wait longer and longer."""
 GATHER_SECONDS = 0.002
 """From one slice to the next where few messages wait, or as long as the last one took: what is stored together costs
 less than message by message."""
+CALM_SECONDS = 0.03
+"""The same where nobody waits for what has come: starts and results of runs of states."""
 FEW = 128
 """Deliveries."""
 STEADY = 8
@@ -47,14 +50,17 @@ transaction and each query costs by itself would be most of the work."""
 STEADY_WAITS = 3
 """Times as long as the slice before took."""
 
+CALM_KINDS = ("apply", "remediate", "drift")
+
 FEWEST, MOST = 1, 1024
 """Deliveries of a slice."""
 
 FIRST = 8
 """Deliveries of the first slice, whose speed is not known."""
 
-SLICE_BYTES = 1024 * 1024
-"""Bytes of memory that the deliveries of a slice may take, but for the last: large messages are handled one by one."""
+SLICE_BYTES = 4 * 1024 * 1024
+"""Bytes of memory that the deliveries of a slice may take, but for the last: a result of 500 states takes about 1 MiB,
+and some ms of computing."""
 
 _REMEMBERED = 20_000
 """Minions; then those that owe nothing are forgotten."""
@@ -115,6 +121,9 @@ class Backpressure:
         self._budget = HandlingBudget(self._limits)
         self._scheduled = False
         self._held = False
+        self._hurries = False
+        """Whether somebody waits for any of what is in the queue."""
+        self._timer: asyncio.TimerHandle | None = None
         self._slice = FIRST
         self._gathers = 0.0
         """Seconds after a slice in which the next is gathered."""
@@ -140,16 +149,22 @@ class Backpressure:
             if not self._held and self._server is not None and (len(self._queue) > HIGH or over):
                 self._held = True
                 self._server.hold()
-            scheduled, self._scheduled = self._scheduled, self._scheduled or len(self._queue) > 0
-        if self._scheduled and not scheduled:
+            waits = self._scheduled and (self._hurries or all(map(_is_calm, batch)))
+            self._hurries = self._hurries or not all(map(_is_calm, batch))
+            self._scheduled = self._scheduled or len(self._queue) > 0
+        if self._scheduled and not waits:
             with contextlib.suppress(RuntimeError):  # the loop is closed: minions keep what was not acknowledged
                 self._loop.call_soon_threadsafe(self._take_soon)
 
     def _take_soon(self) -> None:
         """Handle a slice: now, or in a moment when the last one has just ended."""
-        wait = self._ended + max(GATHER_SECONDS, self._gathers) - time.monotonic()
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        gathers = max(GATHER_SECONDS if self._hurries else CALM_SECONDS, self._gathers)
+        wait = self._ended + gathers - time.monotonic()
         if wait > 0 and len(self._queue) < FEW:
-            self._loop.call_later(wait, self._take)
+            self._timer = self._loop.call_later(wait, self._take)
         else:
             self._take()
 
@@ -157,6 +172,8 @@ class Backpressure:
         """Handle one slice; the next comes after whatever else the loop has to do."""
         with self._lock:
             batch = self._queue.take(self._slice, SLICE_BYTES)
+            self._hurries = self._hurries and len(self._queue) > 0
+            self._timer = None
         began, computed = time.monotonic(), time.thread_time()
         if batch and self._deliver is not None:
             self._deliver(batch)
@@ -214,3 +231,11 @@ class Backpressure:
         if len(self._queue) < LOW and self._queue.memory <= memory and self._queue.longest() <= longest:
             self._held = False
             self._server.resume()
+
+
+def _is_calm(delivery: Delivery) -> bool:
+    """Whether nobody waits for what comes of a message: a run of states takes seconds, and is looked at later."""
+    if not isinstance(delivery, Incoming):
+        return False
+    message = delivery.message
+    return isinstance(message, RunStarted) or (isinstance(message, RunResult) and message.kind in CALM_KINDS)

@@ -50,9 +50,9 @@ class CallResults:
         if not isinstance(delivery, Incoming) or delivery.id is None:
             return False
         message = delivery.message
-        return isinstance(message, RunStarted) or (
-            isinstance(message, RunResult) and message.kind == "call" and not message.states and not message.ending
-        )
+        if isinstance(message, RunStarted):  # `StateResults` takes all others
+            return self.context.store.call_runs.is_open(message.run_id)
+        return isinstance(message, RunResult) and message.kind == "call" and not (message.states or message.ending)
 
     def take_together(self, group: Sequence[Delivery]) -> list[Delivery]:
         """Store what these say, in their order; those that it leaves to be handled one by one.

@@ -10,7 +10,7 @@ import asyncio
 from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, assert_never
+from typing import Any, TypeAlias, assert_never
 
 import structlog
 
@@ -28,6 +28,7 @@ from controller.messages.replies import Replies
 from controller.messages.run_events import RunEventHandler
 from controller.messages.run_results import RunResults, applied_of, digest_of
 from controller.messages.state_questions import StateQuestions
+from controller.messages.state_results import StateResults
 from controller.sessions.file_answers import FileAnswers
 from controller.sessions.sessions import Session
 from controller.store import StoreError, StoreUnavailable
@@ -70,6 +71,8 @@ log = structlog.get_logger("saltern.messages")
 MIN_EXPIRY_SECONDS = 1.0
 """Between two looks for sessions that have expired."""
 
+_Together: TypeAlias = CallResults | StateResults | Greetings
+
 MINE_SECONDS = 1.0
 """Between two looks for mines that waited."""
 
@@ -98,6 +101,7 @@ class MessageHandlers:
     reconcilers: Reconcilers
     results: RunResults
     calls: CallResults
+    states: StateResults
     events: RunEventHandler
     minion_events: MinionEventHandler
     answers: AnswerSources
@@ -119,7 +123,8 @@ class MessageHandlers:
         try:
             with self.context.bus.held(), self.context.store.transaction():
                 while waiting:
-                    if not any(self._deliver_group(kind, waiting) for kind in (self.calls, self.greetings)):
+                    kinds = (self.calls, self.states, self.greetings)
+                    if not any(self._deliver_group(kind, waiting) for kind in kinds):
                         self._deliver_one(waiting.popleft())
         except StoreUnavailable as error:
             self.context.after_commit.drop()
@@ -128,7 +133,7 @@ class MessageHandlers:
             )
         self.context.after_commit.run()
 
-    def _deliver_group(self, kind: CallResults | Greetings, waiting: deque[Delivery]) -> bool:
+    def _deliver_group(self, kind: _Together, waiting: deque[Delivery]) -> bool:
         """Handle what is stored together; False where what stands at the head is nothing of this kind."""
         if not kind.takes(waiting[0]):
             return False
@@ -377,7 +382,7 @@ def _kind(delivery: Delivery) -> str:
     return type(delivery.message if isinstance(delivery, Incoming) else delivery).__name__
 
 
-def _taken_together(kind: CallResults | Greetings, waiting: deque[Delivery]) -> list[Delivery]:
+def _taken_together(kind: _Together, waiting: deque[Delivery]) -> list[Delivery]:
     """Take out of what waits all of a kind that nothing else of the same peer comes before."""
     group: list[Delivery] = []
     others: list[Delivery] = []

@@ -25,9 +25,10 @@ from controller.observe.run_text import count_states, progress_data, run_summary
 from controller.reconcile.observation import is_touched_check
 from controller.reconcile.reconciler import Reconciler
 from controller.sessions.sessions import Progress, Session
-from controller.store import NEVER_BEGUN, RunRecord
+from controller.store import NEVER_BEGUN, AppliedRecord, DesiredRecord, Past, RunRecord
+from controller.store.run_tables.state_runs import StoredStateEnd
 from reactors import tags
-from wire.messages import APPLIES_NOW, MOST_METADATA, NOT_APPLIED, RunProgress, RunResult
+from wire.messages import APPLIES_NOW, MOST_METADATA, NOT_APPLIED, PruneReport, RunProgress, RunResult
 
 log = structlog.get_logger("saltern.runs")
 
@@ -131,37 +132,32 @@ class RunResults:
         self._end(run, _lost(run))
 
     def _own_run(self, session: Session, result: RunResult) -> RunRecord:
-        digest = digest_of(result.digest)
-        touched = is_touched_check(result.run_id)
-        run = RunRecord(
-            run_id=result.run_id,
-            minion=session.minion,
-            kind=result.kind,
-            created=self.context.clock(),
-            digest=digest,
-            generation=result.generation,
-            revision=self._revision_of(session.minion, digest),
-            test=result.kind == "drift",
-            keys=tuple(result.states) if touched else None,
-            reason="changed by others" if touched else _own_reason(result),
-        )
-        self.context.store.runs.create(run)
+        store, minion = self.context.store, session.minion
+        revision = revision_of(digest_of(result.digest), store.desired.get(minion), store.applied.get(minion))
+        run = self.own_record(minion, result, revision)
+        store.runs.create(run)
         if result.kind == "remediate":
             self.reconciler.minion_remediated(run, result.own.drift_run if result.own else "")
             self.context.metrics.remediated_alone(result.outcome)
         # A minion starts these itself, as many as it likes.
-        self.context.store.runs.prune(self.keep_runs, session.minion, self.keep_bytes)
+        store.runs.prune(self.keep_runs, minion, self.keep_bytes)
         return run
 
-    def _revision_of(self, minion: str, digest: str) -> str:
-        """The revision that gave a minion the document with this digest.
-
-        A minion checks the document that it holds, which is newer than the applied one while a push is on its way.
-        """
-        desired, applied = self.context.store.desired.get(minion), self.context.store.applied.get(minion)
-        if desired is not None and desired.digest == digest:
-            return desired.compiled_revision
-        return applied.revision if applied is not None else ""
+    def own_record(self, minion: str, result: RunResult, revision: str) -> RunRecord:
+        """A run that a minion has begun by itself, of the document of a revision."""
+        touched = is_touched_check(result.run_id)
+        return RunRecord(
+            run_id=result.run_id,
+            minion=minion,
+            kind=result.kind,
+            created=self.context.clock(),
+            digest=digest_of(result.digest),
+            generation=result.generation,
+            revision=revision,
+            test=result.kind == "drift",
+            keys=tuple(result.states) if touched else None,
+            reason="changed by others" if touched else _own_reason(result),
+        )
 
     def _end(self, run: RunRecord, result: RunResult) -> None:
         """Store a result; all that follows from it happens once, however often it comes."""
@@ -177,7 +173,7 @@ class RunResults:
                 seconds=result.seconds,
                 changes=changed,
                 failed=failed,
-                summary=run_summary(result.states, result.error or _not_compiled(result)),
+                summary=summary_of(result),
                 ending=result.ending,
                 keys=self.redactor.keys(run.minion, run.keys),
                 classes=self._classes(run, result),
@@ -189,23 +185,45 @@ class RunResults:
                 },
             )
             if first:
-                self._keep_report(run, result)
-                event = self._publish_result(run, result, changed, failed)
-                if run.kind in ("call", "preview"):
-                    self.reconciler.forget_run(run)
-                elif result.ending == NEVER_BEGUN:
-                    self.reconciler.never_began(run)
-                else:
-                    self.reconciler.ended(run, result.outcome, cause=event)
+                known = self.context.store.prune_reports.of_each([run.minion])
+                self.keep_report(run, result, known)
+                self._follow(run, result, changed, failed)
         if first:
             self._tell_waiters([(run, result)])
 
-    def _keep_report(self, run: RunRecord, result: RunResult) -> None:
-        """What no state names any more, after a run that looked at the whole inventory."""
+    def _follow(self, run: RunRecord, result: RunResult, changed: int, failed: int) -> None:
+        """What a result that is stored makes of the minion."""
+        event = self._publish_result(run, result, changed, failed)
+        if run.kind in ("call", "preview"):
+            self.reconciler.forget_run(run)
+        elif result.ending == NEVER_BEGUN:
+            self.reconciler.never_began(run)
+        else:
+            self.reconciler.ended(run, result.outcome, cause=event)
+
+    def keep_report(self, run: RunRecord, result: RunResult, known: dict[str, PruneReport]) -> None:
+        """What no state names any more, after a run that looked at the whole inventory.
+
+        `known`: minion -> what the store has of it; it is brought up to date.
+        """
         report = result.prune
         if run.kind not in ("apply", "remediate", "drift") or result.outcome == "error" or is_touched_check(run.run_id):
             return
-        self.context.store.prune_reports.put(run.minion, report if report and (report.owned or report.full) else None)
+        told = report if report and (report.owned or report.full) else None
+        if told == known.get(run.minion):
+            return
+        self.context.store.prune_reports.put(run.minion, told)
+        if told is None:
+            del known[run.minion]
+        else:
+            known[run.minion] = told
+
+    def tell_states(self, ended: Sequence[tuple[RunRecord, RunResult, StoredStateEnd]]) -> None:
+        """Tell how runs of states ended, once that is written, with what `ended` does for a result that it stores."""
+        with self.reconciler.together():
+            for run, result, end in ended:
+                self._follow(run, result, end.changes, end.failed)
+        self._tell_waiters([(run, result) for run, result, _ in ended])
 
     def tell_calls(self, ended: Sequence[tuple[Session, RunRecord, RunResult]]) -> None:
         """Tell how calls ended, once that is written: what `ended` does for a result that it stores itself."""
@@ -235,12 +253,16 @@ class RunResults:
         known = self.context.store.runs.get(run.run_id)
         if run.kind not in ("apply", "remediate", "drift") or known is None or known.finished is not None:
             return {}
-        before, now = self.context.store.drift.of(run.minion), self.context.clock()
+        return self.classes(run, result, self.context.store.drift.of(run.minion))[1]
+
+    def classes(self, run: RunRecord, result: RunResult, before: Past) -> tuple[Past, dict[str, int]]:
+        """The past of the states of a minion after a run of states, which is kept; what a drift check has found."""
+        now = self.context.clock()
         after = noted(before, result.states, now, test=run.test, after_push=run.reason.startswith(REASON))
         if after != before:
             self.context.store.drift.put(run.minion, after)
         if run.kind != "drift":
-            return {}
+            return after, {}
         new = {
             key: each
             for key in after
@@ -250,7 +272,7 @@ class RunResults:
             told = {key: each.value for key, each in list(new.items())[:MOST_TOLD] if each is not None}
             data = {"id": run.minion, "run": run.run_id, "states": told}
             self.context.bus.publish(f"saltern/minion/{run.minion}/drift", data, revision=run.revision)
-        return counted(after, result.states, now)
+        return after, counted(after, result.states, now)
 
     def _publish_result(self, run: RunRecord, result: RunResult, changed: int, failed: int) -> int:
         """Publish how a run ended; the id of the event."""
@@ -295,6 +317,11 @@ def call_data(run: RunRecord, result: RunResult) -> dict[str, Any]:
     return data if len(msgspec.msgpack.encode(value)) > MOST_RETURN else {**data, "return": value}
 
 
+def summary_of(result: RunResult) -> str:
+    """One line about a run."""
+    return run_summary(result.states, result.error or _not_compiled(result))
+
+
 def _not_compiled(result: RunResult) -> str:
     """Why states did not compile: the value is a list of errors then."""
     if result.ending != "compile error" or not isinstance(result.value, list):
@@ -334,6 +361,16 @@ def digest_of(text: str) -> str:
 def applied_of(text: str) -> str:
     """What a minion says that it applied for another controller; nothing when that is none."""
     return text if text in (NOT_APPLIED, APPLIES_NOW) else digest_of(text)
+
+
+def revision_of(digest: str, desired: DesiredRecord | None, applied: AppliedRecord | None) -> str:
+    """The revision that gave a minion the document with this digest.
+
+    A minion checks the document that it holds, which is newer than the applied one while a push is on its way.
+    """
+    if desired is not None and desired.digest == digest:
+        return desired.compiled_revision
+    return applied.revision if applied is not None else ""
 
 
 def _lost(run: RunRecord) -> RunResult:

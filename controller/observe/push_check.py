@@ -47,7 +47,8 @@ class PushChecks:
         """Remember that a check is made after a run; the reason of the check."""
         self.checked[row.minion.id] = run_id
         before = row.last_drift
-        self._known[row.minion.id] = pending_in(self.store, before.run_id) if before is not None else frozenset()
+        drifted = before is not None and before.changes > 0  # else there is no state with something to do in its result
+        self._known[row.minion.id] = pending_in(self.store, before.run_id) if before and drifted else frozenset()
         return REASON + run_id
 
     def missed_in(self, minion: str) -> str:

@@ -87,9 +87,9 @@ def run_summary(states: Mapping[str, Mapping[str, Any]], error: str = "") -> str
         more = f" (+{len(failures) - 1} more)" if len(failures) > 1 else ""
         first = f"{short(failures[0])}: {states[failures[0]].get('comment', '')}"
         return first.replace("\n", " ")[:LONGEST_SUMMARY] + more
-    changed = [short(key) for key, entry in states.items() if entry.get("changes") or entry.get("result") is None]
+    changed = [key for key, entry in states.items() if entry.get("changes") or entry.get("result") is None]
     more = f" (+{len(changed) - 3} more)" if len(changed) > 3 else ""
-    return ", ".join(changed[:3]) + more
+    return ", ".join(map(short, changed[:3])) + more
 
 
 def progress_text(progress: RunProgress) -> str:

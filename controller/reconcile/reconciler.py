@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, assert_never
 
 import msgspec
 import structlog
+from cachetools import LRUCache
 
 from controller.observe.drift_classes import DriftClass, acts_each_time
 from controller.observe.metrics import Metrics
@@ -64,13 +67,23 @@ from controller.reconcile.queue import WorkQueue
 from controller.reconcile.remote_lag import RemoteLag
 from controller.reconcile.revision_sources import moved_text
 from controller.reconcile.touched import TouchedStates
+from controller.sessions.outbox import MinionOutbox
 from controller.sessions.sessions import Session, Sessions
-from controller.store import AppliedRecord, DesiredRecord, RunRecord, StatusRow, Store, StoreError
+from controller.store import (
+    AppliedRecord,
+    DesiredRecord,
+    RevisionRecord,
+    RunRecord,
+    StatusRow,
+    Store,
+    StoreError,
+    StoreUnavailable,
+)
 from reactors.bus import Bus
 from reactors.clock_steps import ClockSteps
 from reactors.remediation import AutonomyRules, digest_of_rules
 from reactors.windows import look, window_text
-from wire.messages import Autonomy, CheckCalls, Run, RunKind, ToMinion
+from wire.messages import Autonomy, CheckCalls, Run, RunKind
 from wire.server.server import Server
 
 log = structlog.get_logger("saltern.reconcile")
@@ -78,6 +91,10 @@ log = structlog.get_logger("saltern.reconcile")
 SUSPENDED = "suspended in saltern.yaml"
 RETRY_SECONDS = 10.0
 """Until a minion is looked at again after an error of ours."""
+MOST_TOGETHER = 64
+"""Minions for which a transaction writes what they shall do: its messages are in memory until it is committed."""
+_REVISIONS = 32
+"""That are kept ready."""
 GATHER_SECONDS = 0.02
 """At most, from one step to the next."""
 
@@ -132,6 +149,9 @@ class Reconciler:
     _tests: OpenTests = field(init=False)
     _touched: TouchedStates = field(init=False)
     _links: LinkFinder = field(default_factory=LinkFinder, init=False)
+    _outbox: MinionOutbox = field(init=False)
+    _revisions: LRUCache[str, RevisionRecord] = field(default_factory=lambda: LRUCache(_REVISIONS), init=False)
+    """Of the store, by their digests."""
     _requests: dict[str, Request] = field(default_factory=dict)
     """Requests of people, by minion; only while they are decided."""
     _answers: dict[str, str | Declined | AfterRun] = field(default_factory=dict)
@@ -144,6 +164,9 @@ class Reconciler:
         self._checks = PushChecks(store=self.store, bus=self.bus, metrics=self.metrics)
         self._tests = OpenTests(self.store, self.clock)
         self._touched = TouchedStates(store=self.store, documents=self.documents, bus=self.bus)
+        self._outbox = MinionOutbox(
+            store=self.store, bus=self.bus, server=self.server, count=self.metrics.sent, failed=self._retry
+        )
 
     # --- the queue ---
 
@@ -174,15 +197,31 @@ class Reconciler:
         except StoreError as error:
             log.error("store does not answer; retrying", error=str(error))
             for minion in minions:
-                self._queue.add_at(minion, now + RETRY_SECONDS)
+                self._retry(minion)
             return
         self.metrics.reconciled(len(rows))
-        for row in rows:
-            try:
-                self._reconcile(row, now)
-            except Exception:
-                log.exception("reconcile failed; retrying", minion=row.minion.id)
-                self._queue.add_at(row.minion.id, now + RETRY_SECONDS)
+        for at in range(0, len(rows), MOST_TOGETHER):
+            self._reconcile_all(rows[at : at + MOST_TOGETHER], now)
+
+    def _reconcile_all(self, rows: Sequence[StatusRow], now: float) -> None:
+        """Reconcile minions in one transaction."""
+        try:
+            with self._outbox.together():
+                for row in rows:
+                    try:
+                        self._reconcile(row, now)
+                    except StoreUnavailable:
+                        raise
+                    except Exception:
+                        log.exception("reconcile failed; retrying", minion=row.minion.id)
+                        self._retry(row.minion.id)
+        except StoreUnavailable as error:
+            log.error("what minions shall do is not stored; retrying", count=len(rows), error=str(error))
+            for row in rows:
+                self._retry(row.minion.id)
+
+    def _retry(self, minion: str) -> None:
+        self._queue.add_at(minion, self.clock() + RETRY_SECONDS)
 
     def _follow_clock(self, step: float) -> None:
         """The clock was set by so many seconds: what counts from a time counts from the same moment."""
@@ -358,8 +397,7 @@ class Reconciler:
             case Resend(run_id=run_id):
                 self._resend(run_id, session)
             case CheckRun(run_id=run_id):
-                self._send(session, CheckCalls(run_ids=(run_id,)))
-                session.sent.add(run_id)
+                self._outbox.send(session, CheckCalls(run_ids=(run_id,)), partial(session.sent.add, run_id))
             case _:
                 assert_never(instruction)
 
@@ -413,20 +451,21 @@ class Reconciler:
         desired = row.desired
         if desired is None:
             return
-        message = self.documents.desire(desired.generation, desired.digest, session.held)
-        self._send(session, message)
-        session.sent_digest = desired.digest
+        self._send_document(session, desired)
 
     def _send_applied(self, row: StatusRow, session: Session) -> None:
         applied = row.applied
         if applied is not None:
-            self._send(session, self.documents.desire(applied.generation, applied.digest, session.held))
-            session.sent_digest = applied.digest
+            self._send_document(session, applied)
+
+    def _send_document(self, session: Session, document: DesiredRecord | AppliedRecord) -> None:
+        message = self.documents.desire(document.generation, document.digest, session.held)
+        self._outbox.send(session, message, partial(setattr, session, "sent_digest", document.digest))
 
     def _send_autonomy(self, session: Session, rules: AutonomyRules | None) -> None:
-        session.autonomy = digest_of_rules(rules)
-        plain = {} if rules is None else msgspec.to_builtins(rules)
-        self._send(session, Autonomy(digest=session.autonomy, rules=plain))
+        digest, plain = digest_of_rules(rules), {} if rules is None else msgspec.to_builtins(rules)
+        message = Autonomy(digest=digest, rules=plain)
+        self._outbox.send(session, message, partial(setattr, session, "autonomy", digest))
 
     def _apply(self, row: StatusRow, session: Session, whole: bool) -> None:
         reason, keys, note = self._revision_reason(row), None, ""
@@ -451,9 +490,16 @@ class Reconciler:
         if row.hold is not None:
             asked = f", asked for by {row.hold.user}" if not row.hold.rollback else ""
             return f"{hold_text(row.hold, row.attempted_label)}{asked}"[:LONGEST_SUMMARY]
-        known = self.store.revisions.get(row.desired.revision) if row.desired else None
+        known = self._revision(row.desired.revision) if row.desired else None
         about = moved_text(known) if known else ""
         return f"revision {row.attempted_label}{': ' if about else ''}{about}"[:LONGEST_SUMMARY]
+
+    def _revision(self, digest: str) -> RevisionRecord | None:
+        """A revision; what is used of it here never changes."""
+        found = self._revisions.get(digest)
+        if found is None and (found := self.store.revisions.get(digest)) is not None:
+            self._revisions[digest] = found
+        return found
 
     def _apply_requested(self, row: StatusRow, session: Session, *, whole: bool, test: bool) -> None:
         keys = None if whole else self._pending(row).run
@@ -486,19 +532,24 @@ class Reconciler:
 
         `cause`: id of the event that says so.
         """
-        answers = {}
-        for row in self.store.minions.status(minions):
-            minion = row.minion.id
-            before = self._causes.pop(minion, 0)
-            self._requests[minion], self._causes[minion] = request, cause
-            try:
-                self._reconcile(row, self.clock())
-                answers[minion] = self._answers.pop(minion, Declined.UNREACHABLE)
-            finally:
-                del self._requests[minion], self._causes[minion]
-                if before:
-                    self._causes[minion] = before
+        answers: dict[str, str | Declined | AfterRun] = {}
+        rows = self.store.minions.status(minions)
+        for at in range(0, len(rows), MOST_TOGETHER):
+            with self._outbox.together():
+                answers |= {row.minion.id: self._answer(row, request, cause) for row in rows[at : at + MOST_TOGETHER]}
         return answers
+
+    def _answer(self, row: StatusRow, request: Request, cause: int) -> str | Declined | AfterRun:
+        minion = row.minion.id
+        before = self._causes.pop(minion, 0)
+        self._requests[minion], self._causes[minion] = request, cause
+        try:
+            self._reconcile(row, self.clock())
+            return self._answers.pop(minion, Declined.UNREACHABLE)
+        finally:
+            del self._requests[minion], self._causes[minion]
+            if before:
+                self._causes[minion] = before
 
     def start(
         self, row: StatusRow, session: Session, order: RunRequest, *, note: str = "", event: int = 0
@@ -521,13 +572,8 @@ class Reconciler:
             reason=order.reason,
             user=order.user,
         )
-        if run.kind in ("apply", "remediate"):
-            session.applied = ""
-        self.store.runs.create(run)
-        if run.test:
-            self._tests.begun(run)
-        else:
-            self._ages.asked_at(run.minion, run.run_id, run.created)
+        self._outbox.create(run)
+        self._outbox.then(partial(self._begun, run, session))
         data: dict[str, object] = {
             "minion": run.minion,
             "run": run.run_id,
@@ -544,6 +590,15 @@ class Reconciler:
         self._send_run(run, session)
         return run
 
+    def _begun(self, run: RunRecord, session: Session) -> None:
+        """A new run is recorded."""
+        if run.kind in ("apply", "remediate"):
+            session.applied = ""
+        if run.test:
+            self._tests.begun(run)
+        else:
+            self._ages.asked_at(run.minion, run.run_id, run.created)
+
     def _resend(self, run_id: str, session: Session) -> None:
         run = self.store.runs.get(run_id)
         if run is not None and run.finished is None:
@@ -552,24 +607,21 @@ class Reconciler:
             self._tests.ended(run)
 
     def _send_run(self, run: RunRecord, session: Session) -> None:
-        self._send(
-            session,
-            Run(
-                run_id=run.run_id,
-                kind=run.of_minion,
-                generation=run.generation,
-                digest=run.digest,
-                keys=run.keys,
-                test=run.test,
-            ),
+        message = Run(
+            run_id=run.run_id,
+            kind=run.of_minion,
+            generation=run.generation,
+            digest=run.digest,
+            keys=run.keys,
+            test=run.test,
         )
-        session.sent.add(run.run_id)
-
-    def _send(self, session: Session, message: ToMinion) -> None:
-        self.metrics.sent(type(message).__name__)
-        self.server.send(session.key, message)
+        self._outbox.send(session, message, partial(session.sent.add, run.run_id))
 
     # --- what came of it ---
+
+    def together(self) -> AbstractContextManager[None]:
+        """What `ended` is told inside is stored with few statements."""
+        return self._outbox.together()
 
     def open_run_event(self, run_id: str) -> int:
         """Id of the event of the start of a run that is open; 0 when it is not known."""
@@ -647,7 +699,7 @@ class Reconciler:
     ) -> None:
         """The minion has this document in full now."""
         revision = document.revision if isinstance(document, RunRecord) else document.compiled_revision
-        self.store.applied.put(
+        self._outbox.apply(
             AppliedRecord(
                 minion=minion,
                 generation=document.generation,
@@ -657,7 +709,7 @@ class Reconciler:
                 outcome=outcome,
             )
         )
-        known = self.store.revisions.get(revision)
+        known = self._revision(revision)
         label = known.label if known else ""
         data = {"id": minion, "run": run_id, "generation": document.generation, "outcome": outcome}
         self.bus.publish(f"saltern/minion/{minion}/applied", data, cause=cause, revision=label)

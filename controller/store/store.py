@@ -40,6 +40,7 @@ from controller.store.run_tables.call_runs import CallRuns
 from controller.store.run_tables.open_calls import OpenCalls
 from controller.store.run_tables.run_events import RunEventCounts
 from controller.store.run_tables.runs import Runs
+from controller.store.run_tables.state_runs import StateRuns
 from controller.store.secrets import SecretsTable
 
 _KEPT_ROLLOUTS = 200
@@ -79,6 +80,7 @@ class Store:
         self.drift = DriftPasts(database)
         self.prune_reports = PruneReports(database)
         self.call_runs = CallRuns(database, open_calls)
+        self.state_runs = StateRuns(database, open_calls)
         self.run_events = RunEventCounts(database)
         self.events = Events(database)
         self.reports = Reports(database)
@@ -107,6 +109,10 @@ class Store:
         The write lock is taken by the first write inside, so that a transaction without writes takes none.
         """
         return self._database.transaction()
+
+    def reading(self) -> AbstractContextManager[object]:
+        """What this thread reads inside is one transaction, which is less work. Must not be held over an await."""
+        return self._database.read()
 
     def savepoint(self) -> AbstractContextManager[None]:
         """A part of a transaction: an exception out of it takes back what was written inside, and nothing before."""

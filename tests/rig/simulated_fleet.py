@@ -27,6 +27,7 @@ from controller.messages.message_handlers import MessageHandlers
 from controller.messages.refusal_log import RefusalLog
 from controller.messages.replies import Replies
 from controller.messages.run_results import RunResults
+from controller.messages.state_results import StateResults
 from controller.observe.metrics import Metrics
 from controller.observe.redactor import Redactor
 from controller.observe.rollout_metrics import RolloutMetrics
@@ -432,6 +433,7 @@ class SimulatedFleet:
             reconcilers=reconcilers,
             results=results,
             calls=CallResults(context=context, replies=replies, results=results),
+            states=StateResults(context=context, replies=replies, results=results),
             events=None,
             minion_events=None,
             answers=others,

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import msgspec
 from sqlalchemy import bindparam, delete, insert, select
 
 from controller.store.database import Database
+from controller.store.rows import chunks
 from controller.store.schema import minions, prune_reports
 from wire.messages import PruneReport
 
 _DECODER = msgspec.msgpack.Decoder(PruneReport)
 _OF = prune_reports.c.minion == bindparam("of")
 _GET = select(prune_reports.c.report).where(_OF)
+_OF_EACH = select(prune_reports.c.minion, prune_reports.c.report).where(
+    prune_reports.c.minion.in_(bindparam("ids", expanding=True))
+)
 _DELETE = delete(prune_reports).where(_OF)
 _KNOWN = select(minions.c.id).where(minions.c.id == bindparam("of"))
 _PUT = insert(prune_reports)
@@ -36,6 +41,12 @@ class PruneReports:
         """Of each minion that has any: how many resources no state names, and why they are held back."""
         with self.database.read() as connection:
             return {row.minion: (row.told, row.held) for row in connection.execute(_TOLD)}
+
+    def of_each(self, of: Sequence[str]) -> dict[str, PruneReport]:
+        """Those of these minions that have one."""
+        with self.database.read() as connection:
+            rows = [row for part in chunks(of) for row in connection.execute(_OF_EACH, {"ids": part})]
+        return {row.minion: _DECODER.decode(row.report) for row in rows}
 
     def put(self, minion: str, report: PruneReport | None) -> None:
         """Keep one in the place of the one before; None: there is nothing to tell."""

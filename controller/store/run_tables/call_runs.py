@@ -81,6 +81,10 @@ class CallRuns:
         """These are in the store: `find` need not read them."""
         self.open_calls.remember(calls)
 
+    def is_open(self, run_id: str) -> bool:
+        """Whether this is a call that is known to be open, without a look into the database."""
+        return bool(self.open_calls.of([run_id]))
+
     def find(self, run_ids: Sequence[str]) -> dict[str, KnownCall]:
         """By run id, those that there are."""
         found = self.open_calls.of(run_ids)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import Any, Final, Literal, Protocol
 
 import msgspec
 from sqlalchemy import Connection, bindparam, delete, func, insert, or_, select, text, update
@@ -44,7 +44,11 @@ _MAY_LACK = ("user", "fun", "args", "job", "returners", "ending")
 _KEYS = msgspec.msgpack.Decoder(tuple[str, ...])
 _CLASSES = msgspec.json.Decoder(dict[str, int])
 
-_PINNED = {"apply": "last_run", "remediate": "last_run", "drift": "last_drift"}
+_PINNED: Final[Mapping[str, Literal["last_run", "last_drift"]]] = {
+    "apply": "last_run",
+    "remediate": "last_run",
+    "drift": "last_drift",
+}
 _SAYS_NOTHING = ("error", "lost")
 """Outcomes of a drift check that has not looked at the machine: what the one before found still holds."""
 
@@ -64,6 +68,12 @@ class Runs:
                 return False
             connection.execute(_CREATE, new_row(run))
         return True
+
+    def create_all(self, new: Sequence[RunRecord]) -> None:
+        """Keep new runs, whose ids are not known yet."""
+        if new:
+            with self.database.write() as connection:
+                connection.execute(_CREATE, list(map(new_row, new)))
 
     def start(self, run_id: str, now: float) -> bool:
         """The minion has begun it; False, and nothing happens, when it is no longer waiting."""
@@ -226,12 +236,24 @@ def _finish(connection: Connection, run_id: str, result: Any, values: Mapping[st
     row = connection.execute(_ENDED, {"of": run_id}).one()
     if result is not None:
         connection.execute(_KEEP_RESULT, {"run": row.seq, "blob": packed_result(result)})
-    pinned = _PINNED.get(row.kind)
-    counts = values["outcome"] not in _SAYS_NOTHING if pinned == "last_drift" else not row.test
-    counts = counts and values["ending"] != NEVER_BEGUN
-    if pinned is not None and counts:
+    if (pinned := pinned_as(row, values["outcome"], values["ending"])) is not None:
         connection.execute(update(minions).where(minions.c.id == row.minion).values({pinned: row.seq}))
     return True
+
+
+class _Ended(Protocol):
+    @property
+    def kind(self) -> str: ...
+
+    @property
+    def test(self) -> bool: ...
+
+
+def pinned_as(run: _Ended, outcome: str, ending: str) -> Literal["last_run", "last_drift"] | None:
+    """As what a minion's record names a run that ended so; None: it says nothing of the machine."""
+    pinned = _PINNED.get(run.kind)
+    counts = outcome not in _SAYS_NOTHING if pinned == "last_drift" else not run.test
+    return pinned if counts and ending != NEVER_BEGUN else None
 
 
 def _prune(connection: Connection, minion: str, keep: int) -> int:

@@ -3,10 +3,13 @@
 import asyncio
 import time
 
+import pytest
+from rig import PATIENCE
+
 from controller.messages import backpressure
 from controller.messages.backpressure import Backpressure, HandlingBudget
 from wire.limits import MinionLimits
-from wire.messages import KeepAlive
+from wire.messages import KeepAlive, RunStarted
 from wire.server.types import Gone, Incoming
 
 BUDGET_LIMITS = MinionLimits(handling_share=0.1, handling_burst_seconds=1.0)
@@ -228,3 +231,20 @@ async def test_what_comes_soon_after_a_slice_is_handled_together(monkeypatch):
         await asyncio.sleep(0.01)
     await until(lambda: len(slices) == 2)
     assert slices[1] == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize("hurries", [False, True])
+async def test_what_nobody_waits_for_is_gathered_longer_and_not_where_somebody_waits(monkeypatch, hurries):
+    monkeypatch.setattr(backpressure, "CALM_SECONDS", 0.2 if not hurries else PATIENCE * 10)
+    slices = []
+    inlet = Backpressure(asyncio.get_running_loop())
+    inlet.attach(Wire(), lambda batch: slices.append([each.key for each in batch]))
+    inlet.put([alive("first")])
+    await until(lambda: slices == [["first"]])
+    for key in ("a", "b", "c"):
+        inlet.put([Incoming(key=key, id=key, message=RunStarted(run_id="r"))])
+        await asyncio.sleep(0.01)
+    if hurries:
+        inlet.put([alive("d")])
+    await until(lambda: len(slices) == 2)
+    assert slices[1] == ["a", "b", "c", *(["d"] if hurries else [])]

@@ -5,6 +5,7 @@ import contextlib
 import os
 import signal
 import sqlite3
+from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -38,6 +39,7 @@ from controller.messages.run_events import RunEventHandler
 from controller.messages.run_results import RunResults
 from controller.messages.sent_events import MinionEventPublisher
 from controller.messages.state_questions import StateQuestions
+from controller.messages.state_results import StateResults
 from controller.observe.event_budget import EventBudget
 from controller.observe.event_log import EventLog
 from controller.observe.metrics import Metrics
@@ -138,6 +140,9 @@ class Runs:
 
     def minion_remediated(self, run, drift_run):
         self.remediated.append((run.run_id, drift_run))
+
+    def together(self):
+        return nullcontext()
 
     def ended(self, run, outcome, cause=0):
         self.ended_runs.append((run.run_id, outcome))
@@ -242,6 +247,7 @@ def rig(tmp_path, monkeypatch):
             reconcilers=reconcilers,
             results=results,
             calls=CallResults(context=context, replies=replies, results=results),
+            states=StateResults(context=context, replies=replies, results=results),
             events=events,
             minion_events=MinionEventHandler(context=context, publisher=publisher),
             refusals=RefusalLog(most=20, clock=lambda: 1.0),
@@ -475,6 +481,62 @@ def test_calls_that_cannot_be_stored_together_are_stored_one_by_one(rig, monkeyp
     monkeypatch.setattr("controller.messages.call_results.CallResults.take_together", broken)
     rig.handlers.deliver([Incoming(key=KEY, id="web1", message=call_result(f"c{number}")) for number in range(2)])
     assert [message for _, message in rig.server.sent[1:]] == [ResultAck(run_id="c0"), ResultAck(run_id="c1")]
+
+
+def states_of_two(rig):
+    """Two minions with a run each, and what they say of them at once."""
+    with_run(rig)
+    say(rig, Hello(id="web1", grains={}))
+    other = zmq.curve_keypair()[0].decode()
+    rig.handlers.deliver([Incoming(key=other, id="web2", message=Hello(id="web2", grains={}))])
+    rig.store.runs.create(RunRecord(run_id="2", minion="web2", kind="apply", created=1.0, generation=1, digest=DIGEST))
+    rig.server.sent.clear()
+    said = [
+        (KEY, "web1", RunStarted(run_id="1")),
+        (other, "web2", result(run_id="2", outcome="failed", kind="apply")),
+        (KEY, "web1", result()),
+        (other, "web2", RunStarted(run_id="2")),
+        (KEY, "web1", result()),
+        (other, "web2", result(run_id="1")),
+        (KEY, "web1", result(run_id="drift-web1-1", kind="drift", outcome="pending")),
+        (KEY, "web1", result(run_id="drift-web1-1", kind="drift", outcome="pending")),
+        (KEY, "web1", result(run_id="nobody's")),
+    ]
+    return other, [Incoming(key=key, id=minion, message=message) for key, minion, message in said]
+
+
+@pytest.mark.parametrize("together", [True, False])
+def test_results_of_states_are_the_same_together_and_one_by_one(rig, monkeypatch, together):
+    other, said = states_of_two(rig)
+
+    def broken(*_):
+        raise ValueError("one of them has something that nobody thought of")
+
+    if not together:
+        monkeypatch.setattr("controller.messages.state_results.StateResults.take_together", broken)
+    with rig.handlers.context.bus.subscribe("saltern/run/*/started") as heard:
+        rig.handlers.deliver(said)
+        assert [each.tag for each in heard.drain()] == ["saltern/run/1/started"]
+    assert sorted(rig.runs.ended_runs) == [("1", "changed"), ("2", "failed"), ("drift-web1-1", "pending")]
+    first, second, drift = (rig.store.runs.get(each) for each in ("1", "2", "drift-web1-1"))
+    assert (first.state, first.started, first.outcome, first.changes) == ("finished", 1.0, "changed", 1)
+    assert (second.state, second.started, second.outcome) == ("finished", None, "failed")
+    assert (drift.state, drift.minion, drift.test, drift.digest) == ("finished", "web1", True, DIGEST)
+    assert all(rig.store.runs.result(each.run_id)["states"] == RUNNING for each in (first, second, drift))
+    row = rig.store.minions.status(["web1"])[0]
+    assert (row.last_run.run_id, row.last_drift.run_id) == ("1", "drift-web1-1")
+    acked = sorted((key == other, each.run_id) for key, each in rig.server.sent if isinstance(each, ResultAck))
+    assert acked == sorted([(False, "1")] * 2 + [(False, "drift-web1-1")] * 2 + [(True, "2")])
+    refused = sorted((key == other, each.run_id) for key, each in rig.server.sent if isinstance(each, ResultRefused))
+    assert refused == [(False, "nobody's"), (True, "1")], "of a run of another, and of none"
+
+
+def test_results_of_states_that_come_together_are_not_taken_one_by_one(rig, monkeypatch):
+    _, said = states_of_two(rig)
+    alone = []
+    monkeypatch.setattr(type(rig.handlers), "_deliver_one", lambda self, each: alone.append(each.message.run_id))
+    rig.handlers.deliver(said)
+    assert alone == ["1", "nobody's"], "what is refused"
 
 
 def test_a_run_that_began_is_told_once(rig):
@@ -848,7 +910,7 @@ def test_replies_are_sent_after_all_of_a_batch_is_committed(rig, tmp_path, monke
         with contextlib.closing(sqlite3.connect(tmp_path / "store.sqlite")) as reader:
             committed.append([state for (state,) in reader.execute("SELECT state FROM runs ORDER BY run_id")])
 
-    monkeypatch.setattr(rig.server, "send", send)
+    monkeypatch.setattr(rig.server, "send_all", lambda messages: [send(*each) for each in messages])
     first = Incoming(key=KEY, id="web1", message=result())
     rig.handlers.deliver([first, Incoming(key=other, id="web2", message=result(run_id="2"))])
     assert committed == [["finished", "finished"]] * 2
@@ -892,7 +954,8 @@ def test_a_result_counts_once_when_we_are_killed_between_commit_and_acknowledgem
     if child == 0:
         with Store(f"sqlite:///{tmp_path / 'store.sqlite'}") as store:
             rig.handlers.context = rig.handlers.results.context = replace(rig.handlers.context, store=store)
-            rig.server.send = lambda key, message: os.kill(os.getpid(), signal.SIGKILL)
+            rig.handlers.states = replace(rig.handlers.states, context=rig.handlers.context)
+            rig.server.send_all = lambda messages: os.kill(os.getpid(), signal.SIGKILL)
             say(rig, result())
             os._exit(1)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL

@@ -10,6 +10,7 @@ from controller.reconcile.plan import plan
 from controller.store import Store
 from highstate.desired import Desired
 from highstate.types import Chunk
+from wire.codec import decode_to_minion, encode
 from wire.patch import apply, digest
 
 
@@ -103,3 +104,14 @@ def test_documents_share_states_and_say_the_same_as_alone(store):
         assert [each.chunk.id for each in alone.changes] == ["one19", "one20"]
     one, two = (documents.desired(each).chunks for each in digests["new"])
     assert sum(one[key] is two[key] for key in one) == 20
+
+
+def test_a_whole_document_is_sent_as_it_is_kept(store):
+    documents, made = Documents(store), document_of("web1", "new")
+    for held in ("", "f" * 64):
+        message = decode_to_minion(encode(documents.desire(7, put(store, made), held)))
+        assert (message.generation, message.base, message.digest) == (7, "", digest(made))
+        assert apply(None, message.patch) == made
+        assert digest(apply(None, message.patch)) == message.digest
+    with pytest.raises(LookupError):
+        documents.desire(7, "f" * 64, "")

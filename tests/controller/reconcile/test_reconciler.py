@@ -17,8 +17,10 @@ from controller.reconcile.reconciler import RETRY_SECONDS, Reconciler
 from controller.sessions.sessions import Session, Sessions
 from controller.store import NEVER_BEGUN, DesiredRecord, RevisionRecord, RunRecord, Store, StoreUnavailable
 from controller.store.minions import Minions
+from controller.store.run_tables.runs import Runs
 from reactors.bus import Bus
 from reactors.remediation import AutonomyRules, digest_of_rules
+from wire.errors import MalformedMessage
 from wire.messages import CHECKS_RUNS, HEALS_ALONE, Autonomy, CheckCalls, DesiredUpdate, Run
 
 NOW = 1000.0
@@ -315,6 +317,47 @@ async def test_a_store_that_does_not_answer_is_tried_again(rig, monkeypatch):
         assert step(rig) == []
     rig.clock.now += RETRY_SECONDS
     assert await rig.reconciler._queue.take() == {"web1"}
+
+
+async def test_no_run_is_asked_for_that_cannot_be_recorded(rig, monkeypatch):
+    session = connect(rig)
+    digest = compiled(rig, 1, "a")
+
+    def full(table, runs):
+        raise StoreUnavailable("disk is full")
+
+    with monkeypatch.context() as patch, rig.bus.subscribe() as seen:
+        patch.setattr(Runs, "create_all", full)
+        assert step(rig) == []
+        assert seen.drain() == [], "nobody sees an event of what is not stored"
+    assert (session.sent, session.sent_digest) == (set(), "")
+    rig.clock.now += RETRY_SECONDS
+    assert await rig.reconciler._queue.take() == {"web1"}
+    document_sent, run = step(rig)
+    assert (document_sent.digest, rig.store.runs.get(run.run_id).digest) == (digest, digest)
+
+
+async def test_a_message_that_cannot_be_sent_costs_its_own_minion(rig, monkeypatch):
+    connect(rig)
+    compiled(rig, 1, "a")
+    rig.store.minions.seen("web2", NOW, grains={})
+    rig.sessions.connect(Session(minion="web2", key="l" * 40, session="s", grains={}, seen=NOW, autonomy="unknown",
+                                 takes=frozenset({HEALS_ALONE})))  # fmt: skip
+    send = rig.reconciler.server.send
+
+    def too_large(key, message):
+        if isinstance(message, DesiredUpdate):
+            raise MalformedMessage("too large")
+        send(key, message)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(rig.reconciler.server, "send", too_large)
+        rig.reconciler.step(["web1", "web2"])
+    assert [type(each) for each in rig.sent] == [Autonomy], "no run without its document"
+    rig.clock.now += RETRY_SECONDS
+    assert await rig.reconciler._queue.take() == {"web1"}
+    assert [type(each) for each in step(rig)] == [DesiredUpdate, Run]
+    assert len(rig.store.runs.open("web1")) == 1
 
 
 async def test_one_minion_that_breaks_keeps_no_other_waiting(rig, monkeypatch):
