@@ -41,7 +41,9 @@ GATHER_SECONDS = 0.002
 """From one slice to the next where few messages wait, or as long as the last one took: what is stored together costs
 less than message by message."""
 CALM_SECONDS = 0.03
-"""The same where nobody waits for what has come: starts and results of runs of states."""
+"""The same where nobody waits for what has come, starts and results of runs of states, and much comes."""
+MUCH = 100
+"""Deliveries of a second: of a few minions each result is handled at once, so that a push is seen to be applied."""
 FEW = 128
 """Deliveries."""
 STEADY = 8
@@ -96,6 +98,30 @@ class HandlingBudget:
         return max(0.0, self._paid[key] - self._burst - now)
 
 
+class Load:
+    """How many deliveries came in this second, and in the one before."""
+
+    def __init__(self) -> None:
+        self._second = 0
+        self._before = self._now = 0
+
+    def add(self, count: int, now: float) -> None:
+        """So many more; `now`: in seconds, by the same clock at each call."""
+        self._turn(now)
+        self._now += count
+
+    def is_much(self, now: float) -> bool:
+        """Whether `MUCH` came in one of them."""
+        self._turn(now)
+        return max(self._now, self._before) >= MUCH
+
+    def _turn(self, now: float) -> None:
+        second = int(now)
+        if second != self._second:
+            self._before = self._now if second == self._second + 1 else 0
+            self._second, self._now = second, 0
+
+
 class Backpressure:
     """Gives messages to the loop.
 
@@ -129,6 +155,7 @@ class Backpressure:
         """Seconds after a slice in which the next is gathered."""
         self._ended = float("-inf")
         """When the last slice did, by the monotonic clock."""
+        self._load = Load()
 
     def attach(self, server: Server, deliver: Callable[[Sequence[Delivery]], None]) -> None:
         """Say what is held back, and who handles a batch (and must not raise). Before the server starts."""
@@ -161,8 +188,9 @@ class Backpressure:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-        gathers = max(GATHER_SECONDS if self._hurries else CALM_SECONDS, self._gathers)
-        wait = self._ended + gathers - time.monotonic()
+        now = time.monotonic()
+        calm = not self._hurries and self._load.is_much(now)
+        wait = self._ended + max(CALM_SECONDS if calm else GATHER_SECONDS, self._gathers) - now
         if wait > 0 and len(self._queue) < FEW:
             self._timer = self._loop.call_later(wait, self._take)
         else:
@@ -179,6 +207,7 @@ class Backpressure:
             self._deliver(batch)
         computed = time.thread_time() - computed
         self._ended = time.monotonic()
+        self._load.add(len(batch), self._ended)
         took = min(self._ended - began, SLICE_SECONDS)
         self._gathers = took * (STEADY_WAITS if len(batch) >= STEADY else 1)
         self._adapt(len(batch), self._ended - began, computed)

@@ -7,7 +7,7 @@ import pytest
 from rig import PATIENCE
 
 from controller.messages import backpressure
-from controller.messages.backpressure import Backpressure, HandlingBudget
+from controller.messages.backpressure import Backpressure, HandlingBudget, Load
 from wire.limits import MinionLimits
 from wire.messages import KeepAlive, RunStarted
 from wire.server.types import Gone, Incoming
@@ -233,9 +233,32 @@ async def test_what_comes_soon_after_a_slice_is_handled_together(monkeypatch):
     assert slices[1] == ["a", "b", "c"]
 
 
+def test_much_comes_in_one_second_or_the_one_before():
+    load = Load()
+    load.add(backpressure.MUCH - 1, 10.2)
+    assert not load.is_much(10.9)
+    load.add(1, 10.95)
+    assert load.is_much(10.99)
+    assert load.is_much(11.9)
+    assert not load.is_much(12.1)
+    load.add(backpressure.MUCH, 12.2)
+    assert not load.is_much(14.0)
+
+
+async def test_of_few_minions_each_result_is_handled_at_once(monkeypatch):
+    monkeypatch.setattr(backpressure, "CALM_SECONDS", PATIENCE * 10)
+    slices = []
+    inlet = Backpressure(asyncio.get_running_loop())
+    inlet.attach(Wire(), lambda batch: slices.append([each.key for each in batch]))
+    for key in ("a", "b", "c"):
+        inlet.put([Incoming(key=key, id=key, message=RunStarted(run_id="r"))])
+        await until(lambda key=key: slices[-1:] == [[key]])
+
+
 @pytest.mark.parametrize("hurries", [False, True])
 async def test_what_nobody_waits_for_is_gathered_longer_and_not_where_somebody_waits(monkeypatch, hurries):
     monkeypatch.setattr(backpressure, "CALM_SECONDS", 0.2 if not hurries else PATIENCE * 10)
+    monkeypatch.setattr(backpressure, "MUCH", 1)
     slices = []
     inlet = Backpressure(asyncio.get_running_loop())
     inlet.attach(Wire(), lambda batch: slices.append([each.key for each in batch]))
