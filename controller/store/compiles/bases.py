@@ -27,6 +27,8 @@ class Bases:
             records: what the documents of some of them stand on.
             parts: key -> a part, of those that these records name: packed reads.
         """
+        if not minion_ids:
+            return
         with self.database.write() as connection:
             gone = delete(bases).where(bases.c.minion == bindparam("gone"))
             connection.execute(gone, [{"gone": minion} for minion in minion_ids])

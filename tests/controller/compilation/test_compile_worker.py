@@ -58,7 +58,7 @@ def test_what_is_wrong_in_the_memo_is_found_and_given_up():
 
 def test_what_is_filled_in_wrongly_is_found_and_given_up():
     header = b"site: {file.managed: [{name: /etc/motd}, {contents: 'kept for {{ grains.id }}'}]}\n"
-    names = [f"s{number}" for number in range(blank_plans.FEWEST + 1)]
+    names = [f"s{number}" for number in range(int(blank_plans.FEWEST) + 1)]
     sls = {f"{name}.sls": header.replace(b"site", name.encode()) for name in names}
     tree = MemoryFiles({"base": {"top.sls": f"base: {{'*': [{', '.join(names)}]}}".encode(), **sls}})
     minions = tuple(Minion(id=f"web{number}", grains={"id": f"web{number}"}) for number in range(40))

@@ -101,6 +101,14 @@ async def test_a_mine_that_changed_meanwhile_is_noticed(make_rig):
         await asyncio.sleep(0.01)
 
 
+async def test_a_batch_without_an_outcome_changes_nothing(make_rig):
+    rig = make_rig()
+    await rig.push("r1")
+    before = rig.store.bases.all()
+    rig.store.bases.put([], [], {})
+    assert rig.store.bases.all() == before
+
+
 async def test_parts_that_no_document_stands_on_are_forgotten(make_rig):
     rig = make_rig()
     await rig.push("r1")
