@@ -212,6 +212,7 @@ def _start_tasks(parts: Parts) -> list[asyncio.Task[None]]:
         asyncio.create_task(parts.minion_rollbacks.restore(), name="held revisions"),
         asyncio.create_task(parts.unconfirmed.run(), name="unconfirmed minions"),
         asyncio.create_task(parts.fleet_status.run(), name="fleet status"),
+        asyncio.create_task(parts.notifier.run(), name="notifications"),
         asyncio.create_task(parts.builds.run(), name="build"),
         asyncio.create_task(parts.compile_audit.run(), name="compile audit"),
         asyncio.create_task(parts.sources.follow(parts.resources.changes), name="git"),

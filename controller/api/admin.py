@@ -18,6 +18,7 @@ from controller.access.decision import AskedFunction
 from controller.api import access as access_routes
 from controller.api import encoding, enrolment, event_stream
 from controller.api import jobs as job_routes
+from controller.api import notifications as notification_routes
 from controller.api import policies as policy_routes
 from controller.api import rollouts as rollout_routes
 from controller.api.asked import AdminRequest, access_of, body_of, principal_of, query_of, service_of, user_of
@@ -97,6 +98,7 @@ def admin_app(service: ControllerApi, access: Access, limits: ApiLimits, on_refu
             *access_routes.ROUTES,
             *enrolment.ROUTES,
             *job_routes.ROUTES,
+            *notification_routes.ROUTES,
             *policy_routes.ROUTES,
             *rollout_routes.ROUTES,
         ],

@@ -28,6 +28,7 @@ from controller.jobs.jobs import Jobs, progress_view
 from controller.jobs.minion_presence import ConnectedMinion, presence_of
 from controller.jobs.targets import Targets
 from controller.messages.key_rotations import KeyRotations
+from controller.notifications.views import NotificationViews
 from controller.observe.causes import steps_of
 from controller.observe.event_log import EventLog
 from controller.observe.metrics import Metrics
@@ -57,6 +58,7 @@ from controller.schema.blame import BlameView
 from controller.schema.errors import ServiceError
 from controller.schema.events import DROPPED, EventView, WhyView
 from controller.schema.fleet.adoption import AdoptQuestion, AdoptView
+from controller.schema.fleet.notifications import NotificationsView, ReceiverTestView, SpooledMessage
 from controller.schema.fleet.policies import PolicyView
 from controller.schema.fleet.rollouts import (
     QuarantineQuestion,
@@ -156,6 +158,7 @@ class Telemetry:
     metrics: Metrics
     returners: Returners
     executor: ExecutorReport
+    notifications: NotificationViews
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -616,6 +619,22 @@ class ControllerService:
     async def switch_schedule(self, job: str, enabled: bool, *, user: str = "") -> ScheduleView:
         """See `ControllerApi`."""
         return await self.scheduled.switch(job, enabled, user=user)
+
+    async def notifications(self) -> NotificationsView:
+        """See `ControllerApi`."""
+        return await self.telemetry.notifications.overview()
+
+    async def spool(self, limit: int) -> Sequence[SpooledMessage]:
+        """See `ControllerApi`."""
+        return await self.telemetry.notifications.spool(limit)
+
+    async def test_receiver(self, receiver: str, *, user: str = "") -> ReceiverTestView:
+        """See `ControllerApi`."""
+        return await self.telemetry.notifications.test(receiver, user)
+
+    async def retry_message(self, message: str) -> Sequence[str]:
+        """See `ControllerApi`."""
+        return await self.telemetry.notifications.retry(message)
 
     async def report_page(self, report_id: str, expires: str, signature: str, form: str) -> ReportPage:
         """See `ControllerApi`."""

@@ -37,6 +37,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "run": ("run", "Run a function on minions."),
     "minions": ("jobs.minions", "Which minions there are, and which are connected."),
     "workers": ("workers", "Where minions are compiled, and which workers of a cluster there are."),
+    "notify": ("notifications.notify", "Who is told of what happens, what waits to be told, and a test."),
     "jobs": ("jobs.jobs", "Jobs of minions, what became of them on each, and their end."),
     "cp": ("cp", "Copy files to minions."),
     "runner": ("runner", "Call a runner: a function of the controller."),

@@ -24,6 +24,8 @@ from controller.jobs.state_calls import StateCalls
 from controller.jobs.tree_returners import TreeReturners
 from controller.messages.key_rotations import KeyRotations
 from controller.messages.message_handlers import MessageHandlers
+from controller.notifications.notifier import Notifier
+from controller.notifications.views import NotificationViews
 from controller.preview.live.live_facts import PreviewCompiles
 from controller.preview.live_runs import LiveTestRuns
 from controller.preview.pairs import SideCompiles
@@ -145,6 +147,7 @@ class ServedParts:
     returners: Returners
     fleet: FleetParts
     fleet_status: FleetStatus
+    notifier: Notifier
 
 
 def compose_service(
@@ -172,6 +175,7 @@ def compose_service(
             metrics=shared.metrics,
             returners=parts.returners,
             executor=compilation.executor,
+            notifications=NotificationViews(notifier=parts.notifier, receivers=resources.settings.receivers),
         ),
         fleet=FleetChanges(
             rollouts=parts.fleet.rollouts,

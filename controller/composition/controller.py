@@ -15,6 +15,7 @@ from controller.composition.api import ServedParts, compose_actions, compose_key
 from controller.composition.compilation import compose_compilation
 from controller.composition.fleet_status import compose_fleet_status
 from controller.composition.messages import compose_handlers, compose_wire
+from controller.composition.notifications import compose_notifications
 from controller.composition.pull_requests import compose_pull_requests
 from controller.composition.reactions import compose_reactor
 from controller.composition.reconcile import compose_reconciler
@@ -25,6 +26,7 @@ from controller.composition.shared import Resources, Shared, share
 from controller.engines.engines import Engines
 from controller.fleet_status.fleet_status import FleetStatus
 from controller.messages.message_handlers import MessageHandlers
+from controller.notifications.notifier import Notifier
 from controller.observe.event_log import EventLog
 from controller.observe.metrics import Metrics
 from controller.pull_requests.reconciler import PullRequests
@@ -60,6 +62,7 @@ class Parts:
     minion_rollbacks: MinionRollbacks
     unconfirmed: UnconfirmedMinions
     fleet_status: FleetStatus
+    notifier: Notifier
     handlers: MessageHandlers
     service: ControllerService
     pull_requests: PullRequests
@@ -88,6 +91,7 @@ def compose(resources: Resources) -> Parts:
     returners = compose_returners(shared)
     schedule = _compose_schedule(shared, runners, actions)
     engines = compose_engines(shared, runners)
+    fleet_status = compose_fleet_status(shared, reconciler, compilation, fleet)
     served = ServedParts(
         rotations=handlers.keys.rotations,
         keys=key_changes,
@@ -97,7 +101,8 @@ def compose(resources: Resources) -> Parts:
         engines=engines,
         returners=returners,
         fleet=fleet,
-        fleet_status=compose_fleet_status(shared, reconciler, compilation, fleet),
+        fleet_status=fleet_status,
+        notifier=compose_notifications(shared, fleet, fleet_status),
     )
     wire.backpressure.attach(wire.server, handlers.deliver)
     return Parts(
@@ -115,7 +120,8 @@ def compose(resources: Resources) -> Parts:
         rollouts=fleet.rollouts,
         minion_rollbacks=fleet.minion_rollbacks,
         unconfirmed=fleet.unconfirmed,
-        fleet_status=served.fleet_status,
+        fleet_status=fleet_status,
+        notifier=served.notifier,
         handlers=handlers,
         service=compose_service(shared, compilation, actions, served),
         pull_requests=pull_requests,

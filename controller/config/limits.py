@@ -342,6 +342,32 @@ class RangeLimits:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class NotificationLimits:
+    """Receivers of notifications, and what is kept for them."""
+
+    notices: LimitCount = 20_000
+    """Conditions and events that all groups hold together; of more nobody is told."""
+    shown: LimitCount = 20
+    """Of them that one message names; of the others their number is told."""
+    text_characters: LimitCount = 8_000
+    """Characters of the text of a message; a longer one is cut."""
+    entries: LimitCount = 1_000
+    """Messages that wait for one receiver; of more, the oldest are dropped."""
+    waiting_bytes: LimitCount = 16 * 1024 * 1024
+    """Bytes of these messages."""
+    waiting_seconds: LimitSeconds = 86400.0
+    """Seconds that a message waits for its receiver; then it is given up."""
+    given_up: LimitCount = 500
+    """Messages that were given up and are still shown; of more, the oldest are forgotten."""
+    call_seconds: LimitSeconds = 15.0
+    """Seconds until a receiver has answered completely."""
+    answer_bytes: LimitCount = 64 * 1024
+    """Bytes of its answer that are read."""
+    at_once: LimitCount = 8
+    """Receivers that are sent to at the same time; one receiver gets one message at a time."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class BorderLimits:
     """The limits by border. A field is a border; the fields of its value are the limits."""
 
@@ -367,6 +393,7 @@ class BorderLimits:
     returner: ReturnerLimits = field(default_factory=ReturnerLimits)
     engine: EngineLimits = field(default_factory=EngineLimits)
     range: RangeLimits = field(default_factory=RangeLimits)
+    notification: NotificationLimits = field(default_factory=NotificationLimits)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

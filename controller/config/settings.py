@@ -21,6 +21,7 @@ from controller.config.engines import EngineSettings, lacking_engines, read_engi
 from controller.config.files import read_files
 from controller.config.forges import read_forges, unknown_remotes
 from controller.config.limits import BorderLimits, read_limits
+from controller.config.notifications import ReceiverSettings, read_receivers
 from controller.config.places import DEFAULT_CONFIG_DIR, DEFAULT_SOCK_DIR, below, socket_in
 from controller.config.returners import OPTIONS as RETURNER_OPTIONS
 from controller.config.returners import ReturnerSettings, is_returner_option, read_returners
@@ -256,6 +257,8 @@ class ControllerSettings:
     """Who may have what done, beside root and the user of the controller."""
     returners: ReturnerSettings = field(default_factory=ReturnerSettings)
     """Where events and jobs are kept outside."""
+    receivers: tuple[ReceiverSettings, ...] = ()
+    """Of notifications."""
     places: Mapping[str, str] = field(default_factory=dict, repr=False)
     """Option -> `file:line` where it was set."""
     notes: tuple[str, ...] = field(default=(), repr=False)
@@ -299,6 +302,7 @@ def load_file(path: Path) -> ControllerSettings:
 
 def _settings(options: Mapping[str, Option], faults: list[Fault], config_dir: Path) -> ControllerSettings:
     own = convert_options(options, OWN, faults)
+    forges = read_forges(options.get("forges"), faults)
     settings = ControllerSettings(
         config_dir=config_dir,
         trees=_trees(options, faults),
@@ -310,7 +314,8 @@ def _settings(options: Mapping[str, Option], faults: list[Fault], config_dir: Pa
             if not _is_known(name) and is_profile(option.value)
         },
         limits=read_limits(options.get("limits"), faults),
-        forges=read_forges(options.get("forges"), faults),
+        forges=forges,
+        receivers=read_receivers(options.get("notifications"), [each.name for each in forges], faults),
         reactor=_reactor(options.get("reactor"), faults),
         rules=read_rules(options.get("rules"), faults),
         returners=read_returners(options, faults),
@@ -520,6 +525,7 @@ _NOT_OPTIONS = frozenset(
         "notes",
         "opts",
         "returners",
+        "receivers",
         "ext_pillar",
     )
 )
@@ -543,6 +549,7 @@ KNOWN = frozenset(
     (
         "limits",
         "forges",
+        "notifications",
         "reactor",
         "rules",
         "schedule",
@@ -579,5 +586,5 @@ POLICY = frozenset(
         "prune_limit",
         "confirm",
     )
-)
+)  # `notifications` is in both: receivers here, routes there
 """Keys of a tree's saltern.yaml."""

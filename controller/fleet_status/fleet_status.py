@@ -48,6 +48,19 @@ class FleetSources:
     """Why the newest revision is not live."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FleetLook:
+    """What a look saw."""
+
+    minions: tuple[MinionStanding, ...]
+    facts: FleetFacts
+    at: float
+
+
+def _nobody(look: FleetLook) -> None:
+    """Where nobody waits for looks."""
+
+
 @dataclass(slots=True, kw_only=True)
 class FleetStatus:
     """Where the fleet stands.
@@ -66,6 +79,8 @@ class FleetStatus:
     grace: float
     groups: tuple[GroupStatus, ...] = ()
     """As they were at the last look."""
+    looked: Callable[[FleetLook], None] = _nobody
+    """Is told what each look saw, once the policies of minions are known."""
     _started: float = 0.0
     _at: float = 0.0
     _began: float = float("-inf")
@@ -114,6 +129,8 @@ class FleetStatus:
         if self.reconciler.live.trees is not None and {*found.conditions} != {*kept}:
             await asyncio.to_thread(self.store.conditions.replace, found.conditions)
         self.groups, self._at = found.groups, now
+        if self.reconciler.live.trees is not None:
+            self.looked(FleetLook(minions=tuple(standings), facts=facts, at=now))
 
     async def _standings(self, ids: Sequence[str]) -> list[MinionStanding]:
         now = self.clock()

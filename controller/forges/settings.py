@@ -44,12 +44,13 @@ def _address(value: Any) -> Any:
         raise ValueError
     if parts.username is not None:
         raise ValueError("an address without user and password, which stand in `user` and `token`")
-    if parts.scheme == "http" and not _is_this_machine(parts.hostname):
+    if parts.scheme == "http" and not is_this_machine(parts.hostname):
         raise ValueError("an https address, because the token goes with each request")
     return value.rstrip("/")
 
 
-def _is_this_machine(host: str) -> bool:
+def is_this_machine(host: str) -> bool:
+    """Whether a host is this machine by its name or address."""
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:

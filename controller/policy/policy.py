@@ -16,6 +16,7 @@ from typing import Annotated, Any, Literal, NamedTuple, TypeAlias
 
 import msgspec
 
+from controller.policy.notifications import NotificationPolicy
 from controller.policy.rollout import RolloutPolicy
 from highstate.compile_options import MissingSource
 from highstate.run.ignoring import IgnoreRule
@@ -243,6 +244,8 @@ class Policy(MinionPolicy, frozen=True, kw_only=True, forbid_unknown_fields=True
     """Beacons of minions."""
     rollout: RolloutPolicy | None = None
     """In which order a push is applied, and on which conditions; None: everywhere at once."""
+    notifications: NotificationPolicy = NotificationPolicy()
+    """What is notified of, and who gets it."""
     policies: tuple[TargetedPolicy, ...] = ()
     """What is other for some minions; of two that say the same key the later one counts."""
 

@@ -15,6 +15,7 @@ import yaml
 
 from controller.policy.entries import read_entries
 from controller.policy.ignored import check_ignored
+from controller.policy.notifications import read_notifications
 from controller.policy.policy import (
     DriftPolicy,
     EventPolicy,
@@ -78,7 +79,7 @@ def read_policy(files: Files, nodegroups: Mapping[str, Any] | None = None) -> Po
             raise ValueError("Expected `object`, got something else")
         policy = msgspec.convert({k: v for k, v in given.items() if k not in _OWN_READERS}, Policy)
         if given.keys() & set(_OWN_READERS) - {"policies"}:
-            policy = msgspec.structs.replace(policy, **_with_places(text, files))
+            policy = msgspec.structs.replace(policy, **_with_places(text, files, nodegroups or {}))
         policy.drift.schedule()
         check_autonomy(policy.drift)
         for window in policy.windows:
@@ -116,18 +117,25 @@ def _reactor(text: str, files: Files) -> ReactorMap:
     return found
 
 
-_OWN_READERS = ("reactor", "rules", "schedule", "beacons", "policies")
+_OWN_READERS = ("reactor", "rules", "schedule", "beacons", "notifications", "policies")
 """Keys whose values are read with the places of all that is in them."""
 
 
-def _with_places(text: str, files: Files) -> dict[str, Any]:
+def _with_places(text: str, files: Files, nodegroups: Mapping[str, Any]) -> dict[str, Any]:
     """What is read by readers of its own. PolicyInvalid when it cannot be used."""
     options, faults = parse_document(text, POLICY_FILE), list[Fault]()
     rules = read_rules(options.get("rules"), faults)
     schedule = read_controller_jobs(options.get("schedule"), faults)
     beacons = read_tree_beacons(options.get("beacons"), files, faults)
+    notifications = read_notifications(options.get("notifications"), nodegroups, faults)
     _refuse(text, faults)
-    return {"reactor": _reactor(text, files), "rules": rules, "schedule": schedule, "beacons": beacons}
+    return {
+        "reactor": _reactor(text, files),
+        "rules": rules,
+        "schedule": schedule,
+        "beacons": beacons,
+        "notifications": notifications,
+    }
 
 
 def _refuse(text: str, faults: list[Fault]) -> None:

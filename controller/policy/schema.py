@@ -7,6 +7,8 @@ from typing import Annotated, Any
 import msgspec
 
 from controller.policy.entries import DriftChange, PolicyEntry, RetryChange
+from controller.policy.notifications import TIMES as NOTIFICATION_TIMES
+from controller.policy.notifications import NotificationRoute, WrittenNotifications
 from controller.policy.policy import DriftPolicy, Policy, PreviewPolicy
 from controller.policy.rollout import Gate, RolloutPolicy, Wave
 from controller.policy.seconds import PLAIN_TIMES, ROLLOUT_LISTS, TIMES
@@ -29,11 +31,12 @@ _FREE = {"reactor": "array", "rules": "array", "schedule": "object", "beacons": 
 
 class _Written(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     policies: Annotated[tuple[PolicyEntry, ...], msgspec.Meta(max_length=1000)] = ()
+    notifications: WrittenNotifications = WrittenNotifications()
 
 
 def json_schema() -> dict[str, Any]:
     """The schema, of draft 2020-12."""
-    plain = [each for each in msgspec.structs.fields(Policy) if each.name not in (*_FREE, "policies")]
+    plain = [each for each in msgspec.structs.fields(Policy) if each.name not in (*_FREE, "policies", "notifications")]
     written = msgspec.defstruct(
         "Policy",
         [(each.name, each.type, msgspec.field(default=None)) for each in plain],
@@ -50,6 +53,8 @@ def json_schema() -> dict[str, Any]:
     for struct, keys in timed:
         for key in keys & parts[struct.__name__]["properties"].keys():
             parts[struct.__name__]["properties"][key] = dict(_TIME)
+    for name in (NotificationRoute.__name__, WrittenNotifications.__name__):
+        parts[name]["properties"].update({key: dict(_TIME) for key in NOTIFICATION_TIMES})
     for part in (found, parts[PolicyEntry.__name__]):
         part["properties"].update({key: dict(_TIME) for key in PLAIN_TIMES})
     for struct in (DriftPolicy, DriftChange):

@@ -7,7 +7,8 @@ show these without effect. Pure; called by `comment`, outside the event loop.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import msgspec
 
@@ -34,6 +35,21 @@ def render_template(source: str, report: PreviewReport, parts: Mapping[str, str]
         parts: name -> Markdown.
         most: characters.
     """
+    filters = {"code": lambda text: code_span(str(text), _QUOTED), "fenced": _fenced}
+    return render_bounded(source, {"report": msgspec.to_builtins(report), **parts}, most, filters)
+
+
+def render_bounded(
+    source: str, variables: Mapping[str, Any], most: int, filters: Mapping[str, Callable[..., str]] | None = None
+) -> str:
+    """What a template writes that is somebody's own wording; TemplateFailed when it is wrong, or writes too much.
+
+    Args:
+        source: of the template.
+        variables: plain data.
+        most: characters.
+        filters: beside those of the language.
+    """
     if len(source) > TEMPLATE_CHARACTERS:
         raise TemplateFailed(f"it has {len(source)} characters; {TEMPLATE_CHARACTERS} are allowed")
     # The idle controller has no template engine in memory.
@@ -44,17 +60,17 @@ def render_template(source: str, report: PreviewReport, parts: Mapping[str, str]
 
     fork = environment(()).fork(jinja2.DictLoader({}), dict(environment(()).globals))
     fork.steps = LIMITS.steps - _STEPS
-    fork.filters = {**fork.filters, "code": lambda text: code_span(str(text), _QUOTED), "fenced": _fenced}
+    fork.filters = {**fork.filters, **(filters or {})}
     written, size = [], 0
     try:
-        for piece in fork.from_string(source).generate(report=msgspec.to_builtins(report), **parts):
+        for piece in fork.from_string(source).generate(**variables):
             written.append(piece)
             size += len(piece)
             if size > most:
                 raise TemplateFailed(f"it writes more than {most} characters")
     except TemplateFailed:
         raise
-    except Exception as error:  # a template is data: whatever it breaks, the comment without it is posted
+    except Exception as error:  # a template is data: whatever it breaks, the text without it is sent
         raise TemplateFailed(f"{type(error).__name__}: {str(error)[:300]}") from error
     return "".join(written)
 

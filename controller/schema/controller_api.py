@@ -11,6 +11,7 @@ from typing import Protocol
 from controller.schema.blame import BlameView
 from controller.schema.events import EventView, WhyView
 from controller.schema.fleet.adoption import AdoptQuestion, AdoptView
+from controller.schema.fleet.notifications import NotificationsView, ReceiverTestView, SpooledMessage
 from controller.schema.fleet.policies import PolicyView
 from controller.schema.fleet.rollouts import (
     QuarantineQuestion,
@@ -235,6 +236,18 @@ class ControllerApi(Protocol):
 
     async def switch_schedule(self, job: str, enabled: bool, *, user: str = "") -> ScheduleView:
         """Enable or disable a job, or with an empty name all of them; the schedule after that."""
+
+    async def notifications(self) -> NotificationsView:
+        """Receivers, routes, and what was told and is not over."""
+
+    async def spool(self, limit: int) -> Sequence[SpooledMessage]:
+        """The newest messages that wait for their receiver, or were given up."""
+
+    async def test_receiver(self, receiver: str, *, user: str = "") -> ReceiverTestView:
+        """Send a receiver a test."""
+
+    async def retry_message(self, message: str) -> Sequence[str]:
+        """Have a message that was given up wait again; its id."""
 
     async def report_page(self, report_id: str, expires: str, signature: str, form: str) -> ReportPage:
         """The report of a preview, for who has its address; `form`: `html`, `json` or `md`."""

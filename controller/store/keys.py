@@ -69,6 +69,12 @@ class Keys:
         with self.database.read() as connection:
             return [_record(row) for row in connection.execute(_page, {"after": after, "count": count})]
 
+    def waiting(self, most: int) -> list[KeyRecord]:
+        """So many keys that wait to be accepted, those that came first."""
+        query = _rows.where(keys.c.state == "pending").order_by(keys.c.first_seen, keys.c.public_key).limit(most)
+        with self.database.read() as connection:
+            return [_record(row) for row in connection.execute(query)]
+
     def accepted_ids(self) -> list[str]:
         """Ids of minions whose key is accepted, sorted. Keys that wait cost nothing here."""
         with self.database.read() as connection:

@@ -21,7 +21,7 @@ from sqlalchemy import (
 
 from controller.store.column_types import INTEGER, TEXT, short_text
 
-HEAD = "0024"
+HEAD = "0025"
 """The newest migration."""
 
 metadata = MetaData(
@@ -459,6 +459,38 @@ quarantine = Table(
     Column("at", Float, nullable=False),
 )
 """Revisions that were taken back."""
+
+notification_groups = Table(
+    "notification_groups",
+    metadata,
+    Column("key", short_text(64), primary_key=True),
+    Column("record", LargeBinary, nullable=False),
+)
+"""What was told to whom, so that its end is told, and nothing twice."""
+
+notification_marks = Table(
+    "notification_marks",
+    metadata,
+    Column("name", short_text(64), primary_key=True),
+    Column("value", TEXT, nullable=False),
+)
+"""What was seen last of each thing that happens once."""
+
+notification_spool = Table(
+    "notification_spool",
+    metadata,
+    Column("seq", INTEGER, primary_key=True, autoincrement=True),
+    Column("id", short_text(128), nullable=False, unique=True),
+    Column("receiver", short_text(100), nullable=False),
+    Column("size", INTEGER, nullable=False),
+    Column("created", Float, nullable=False),
+    Column("next_at", Float, nullable=False),
+    Column("attempts", INTEGER, nullable=False),
+    Column("state", short_text(8), nullable=False),
+    Column("error", TEXT, nullable=False),
+    Column("body", LargeBinary, nullable=False),
+)
+"""Messages that wait for their receivers, and those that were given up."""
 
 version = Table("alembic_version", MetaData(), Column("version_num", short_text(32), primary_key=True))
 """Alembic's own table, read here so that Alembic need not be loaded."""

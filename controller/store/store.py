@@ -27,6 +27,7 @@ from controller.store.jobs.table import JobTable
 from controller.store.keys import Keys
 from controller.store.mines import Mines
 from controller.store.minions import Minions
+from controller.store.notifications.table import Notifications
 from controller.store.orchestrations.table import Orchestrations
 from controller.store.pull_requests import PullRequestTable
 from controller.store.queues import Queues
@@ -60,6 +61,8 @@ class Store:
         self._database = database = Database(url, fence)
         self.shared = fence > 0
         """Whether other controllers use it when this one does not."""
+        self.lease = fence
+        """Epoch of the lease with which it is used; 0 without one."""
         self.keys = Keys(database)
         self.minions = Minions(database)
         self.revisions = Revisions(database)
@@ -70,6 +73,7 @@ class Store:
         self.holds = Holds(database)
         self.confirmations = Confirmations(database)
         self.conditions = Conditions(database)
+        self.notifications = Notifications(database)
         self.facts = FactsTable(database)
         self.mines = Mines(database)
         self.secrets = SecretsTable(database)

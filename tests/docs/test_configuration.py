@@ -30,7 +30,7 @@ def test_options_of_the_controller(pages, rows):
         for option, default in defaults(rows(page.section(title))).items()
     }
     remote = options_of_remotes() | options_of_remotes(pillar=True)
-    known = {*of_controller.OWN, *LANGUAGE, *TREES, "limits", "forges"}
+    known = {*of_controller.OWN, *LANGUAGE, *TREES, "limits", "forges", "notifications"}
     known |= {name for name in GIT_PREFIXES if not name.endswith("_")}
     assert set(documented) == known | remote
     plain = of_controller.ControllerSettings()

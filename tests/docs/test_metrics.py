@@ -12,6 +12,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from controller.observe.cluster_metrics import ClusterMetrics
 from controller.observe.fleet_metrics import FleetMetrics
 from controller.observe.metrics import Metrics, MinionSample
+from controller.observe.notification_metrics import NotificationMetrics
 from controller.observe.pull_metrics import PullMetrics
 from controller.observe.relay_metrics import RelayMetrics
 from controller.observe.rollout_metrics import RolloutMetrics
@@ -83,6 +84,8 @@ def series() -> dict[str, tuple[str, frozenset[str]]]:
     pulls.previewed(0.1, ok=True)
     pulls.predicted(1, 1)
     pulls.looked("github", "done")
+    notifications = NotificationMetrics(metrics.registry, ("chat",))
+    notifications.sent("chat")
     found = {}
     for family in text_string_to_metric_families(metrics.exposition().decode()):
         if family.name.endswith("_created"):

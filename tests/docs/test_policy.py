@@ -43,10 +43,19 @@ def test_every_key_and_default(pages, rows, coded):
     assert table.pop("rollout")[2] == "(none)"
     for key, row in table.items():
         default = row[2].strip("`").replace("(empty)", "")
-        if key in ("reactor", "rules", "schedule", "beacons", "windows", "policies", "ignore_differences"):
+        if key in (
+            "reactor",
+            "rules",
+            "schedule",
+            "beacons",
+            "windows",
+            "policies",
+            "ignore_differences",
+            "notifications",
+        ):
             assert (default, Policy().reactor.entries, Policy().rules.rules) == ("", (), ())
             assert (Policy().schedule.jobs, Policy().beacons, Policy().windows, Policy().policies) == ({}, (), (), ())
-            assert Policy().ignore_differences == ()
+            assert (Policy().ignore_differences, Policy().notifications.routes) == ((), ())
             continue
         wanted = parse_seconds(default) if row[1].startswith("time") else VALUES.get(default, default)
         assert plain[key] == wanted, key

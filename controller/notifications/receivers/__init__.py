@@ -1,0 +1,1 @@
+"""Receivers of notifications: the port, and an adapter a service."""
