@@ -293,7 +293,12 @@ def test_a_bad_vault_is_told_without_its_token(tmp_path):
 
 
 def test_a_key_of_the_policy_is_no_option(write):
-    assert set(Policy.__struct_fields__) == POLICY | {"reactor", "rules", "schedule"}  # which are options, too
+    assert set(Policy.__struct_fields__) == POLICY | {
+        "reactor",
+        "rules",
+        "schedule",
+        "notifications",
+    }  # which are options, too
     with pytest.raises(
         BadControllerSettings, match=r"there is no option 'missing_source'.*write it into saltern\.yaml"
     ):

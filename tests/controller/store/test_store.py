@@ -184,7 +184,7 @@ import resource
 from controller.store import Store, StoreUnavailable, DesiredRecord
 store = Store("sqlite:///{path}")
 store.minions.seen("a", 1.0)
-resource.setrlimit(resource.RLIMIT_FSIZE, (448 * 1024, resource.RLIM_INFINITY))
+resource.setrlimit(resource.RLIMIT_FSIZE, (512 * 1024, resource.RLIM_INFINITY))
 import os
 try:
     for n in range(100):
