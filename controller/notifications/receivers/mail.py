@@ -15,7 +15,9 @@ import email.utils
 import smtplib
 import socket
 import ssl
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import structlog
 
@@ -24,7 +26,7 @@ from controller.config.notifications import MailOptions
 from controller.notifications.notice import Message
 from controller.notifications.receivers.chat import revealed_secret
 from controller.notifications.receivers.plain_text import clean, one_line
-from controller.notifications.receivers.receiver import NotTaken, Rejected, TryLater
+from controller.notifications.receivers.receiver import Rejected, TryLater
 from options.limits import CountRefusal
 
 log = structlog.get_logger("saltern.notifications")
@@ -53,9 +55,10 @@ class MailReceiver:
             refused = await asyncio.wait_for(asyncio.shield(work), self.limits.call_seconds)
         except TimeoutError:
             self.refused("call-seconds")
-            sending.end()  # a server that sends a little now and then would keep the thread
-            with contextlib.suppress(NotTaken, OSError):
-                await work
+            while not work.done():  # a server that sends a little now and then would keep the thread
+                sending.end()
+                await asyncio.wait({work}, timeout=0.2)
+            work.exception()
             text = f"{self.options.host} did not take it within {self.limits.call_seconds:g} s"
             raise TryLater(text) from None
         if refused:
@@ -78,6 +81,23 @@ class MailReceiver:
         return mail
 
 
+class _Client(smtplib.SMTP):
+    """Tells of itself before it connects: it reads the greeting of the server while it is made."""
+
+    def __init__(self, *arguments: Any, begins: Callable[[smtplib.SMTP], None], **options: Any) -> None:
+        self._begins = begins
+        super().__init__(*arguments, **options)
+
+    def connect(self, *arguments: Any, **options: Any) -> tuple[int, bytes]:
+        """See `smtplib.SMTP`."""
+        self._begins(self)
+        return super().connect(*arguments, **options)
+
+
+class _EncryptedClient(_Client, smtplib.SMTP_SSL):
+    """The same over TLS."""
+
+
 class _Sending:
     """One mail on its way, in a thread; another thread may end it."""
 
@@ -86,11 +106,9 @@ class _Sending:
         self._ca_file = ca_file
         self._seconds = seconds
         self._client: smtplib.SMTP | None = None
-        self._ended = False
 
     def end(self) -> None:
         """Close the connection under the thread."""
-        self._ended = True
         sock = getattr(self._client, "sock", None)
         if sock is not None:
             with contextlib.suppress(OSError):
@@ -117,18 +135,18 @@ class _Sending:
         except (smtplib.SMTPException, OSError, ValueError) as error:
             raise TryLater(f"{host}: {one_line(str(error) or type(error).__name__, _SHOWN)}") from None
 
+    def _begins(self, client: smtplib.SMTP) -> None:
+        self._client = client
+
     def _connected(self) -> smtplib.SMTP:
         options = self._options
         if options.tls == "tls":
             context = ssl.create_default_context(cafile=self._ca_file or None)
-            client: smtplib.SMTP = smtplib.SMTP_SSL(
-                options.host, options.port_number, timeout=self._seconds, context=context
+            client: smtplib.SMTP = _EncryptedClient(
+                options.host, options.port_number, timeout=self._seconds, context=context, begins=self._begins
             )
         else:
-            client = smtplib.SMTP(options.host, options.port_number, timeout=self._seconds)
-        self._client = client
-        if self._ended:
-            raise OSError("ended")
+            client = _Client(options.host, options.port_number, timeout=self._seconds, begins=self._begins)
         if options.tls == "starttls":
             client.starttls(context=ssl.create_default_context(cafile=self._ca_file or None))
         return client
