@@ -32,7 +32,8 @@ from controller.observe.metrics import Metrics
 from controller.observe.relay_metrics import RelayMetrics
 from controller.observe.service_manager import tell_service_manager
 from controller.sessions.presence import Presence
-from controller.store import Store
+from controller.store import Store, StoreError
+from controller.store.access.audit import AuditQuery
 from controller.store.exclusive_use import exclusive_use
 from controller.store.leadership import Lease
 from gitfs.changes import Changes
@@ -187,12 +188,29 @@ def _hint(loop: asyncio.AbstractEventLoop, changes: Changes, remote: str) -> Non
 async def _serve(parts: Parts, lease: Lease | None) -> AsyncIterator[None]:
     """Answer people and forges, also those who come to controllers that wait."""
     settings, metrics = parts.resources.settings, parts.metrics
-    async with serve(parts.service, parts.access, settings, metrics, parts.pull_requests.hint) as listening:
+    serving = serve(
+        parts.service,
+        parts.access,
+        settings,
+        metrics,
+        parts.pull_requests.hint,
+        is_ready=partial(_unready, parts.resources.store),
+    )
+    async with serving as listening:
         if lease is None:
             yield
             return
         async with serve_cluster(lease, listening, settings, metrics, parts.keypair):
             yield
+
+
+async def _unready(store: Store) -> str:
+    """Why the controller cannot answer people now: the database does not."""
+    try:
+        await asyncio.to_thread(store.audit_log.newest, AuditQuery(limit=1))
+    except StoreError as error:
+        return str(error)
+    return ""
 
 
 def _watch(parts: Parts) -> None:

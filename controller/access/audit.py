@@ -47,7 +47,7 @@ class Audit:
     def keep(self, principal: Principal, action: str, detail: Mapping[str, Any], decision: Decision) -> None:
         """Add a decision. Raises StoreError: what cannot be kept is not done."""
         now = self.clock()
-        if not decision.allowed and self._is_flood(principal.name, now):
+        if not decision.allowed and self._is_flood(principal.name or principal.address, now):
             self.on_refusal("refusals-per-minute")
             return
         text = msgspec.json.encode(_without_long_texts(detail), enc_hook=str).decode(errors="replace")
@@ -61,6 +61,8 @@ class Audit:
             detail=text if len(text) <= _MOST_DETAIL else text[:_MOST_DETAIL] + "…",
             allowed=decision.allowed,
             why=decision.why,
+            address=principal.address,
+            request=principal.request,
         )
         self.store.audit_log.add(record, self.limits.audit_rows)
 

@@ -2,10 +2,12 @@
 
 1. Root and the user of the controller may do everything.
 2. A user of `publisher_acl_blacklist` may do nothing, and nobody else may call a function of it.
-3. A role covers what the API does: to look (viewer), to have what git says applied (operator), everything (admin).
+3. A role covers what the API does: to look (viewer), to have what git says applied (operator), to approve rollouts
+   (approver), everything (admin).
 4. Functions on minions, runners and wheels are covered by rules: `publisher_acl` for users of this machine,
    `external_auth` for holders of a token. Each function of a call must be covered by one rule for all its minions.
    What no rule covers is refused.
+5. A token that has scopes is for these alone, whatever its holder may.
 
 Rules are found as in salt/utils/minions.py (`fill_auth_list`, `auth_check`, `spec_check`), with one difference: of
 several functions at once, Salt asks for a rule for one of them.
@@ -22,6 +24,7 @@ from controller.access.principals import Principal
 from controller.config.access import (
     EVERYONE,
     ROLES,
+    SCOPES,
     AccessEntry,
     AccessRule,
     AccessSettings,
@@ -68,6 +71,8 @@ def decide_role(principal: Principal, role: Role, settings: AccessSettings) -> D
         return _EVERYTHING
     if _is_blacklisted(principal.name, settings.blacklist_users):
         return Decision(allowed=False, why="the user is in publisher_acl_blacklist")
+    if not _is_in_scope(principal, role):
+        return _out_of_scope(principal)
     for held in ROLES[ROLES.index(role) :]:
         if any(_is(principal, each) for each in settings.roles.get(held, ())):
             return Decision(allowed=True, why=f"api_roles: {held}")
@@ -96,6 +101,8 @@ def decide_calls(
         return Decision(allowed=True, why="api_roles: admin")
     if _is_blacklisted(principal.name, settings.blacklist_users):
         return Decision(allowed=False, why="the user is in publisher_acl_blacklist")
+    if not _is_in_scope(principal, "operator"):
+        return _out_of_scope(principal)
     rules, source = _rules_of(principal, settings)
     for call in calls:
         if not _FUNCTION.fullmatch(call.fun):
@@ -125,6 +132,16 @@ def decide_peer(
     if any(_covers(rule, call, minions, select) for rule in rules):
         return Decision(allowed=True, why=source)
     return Decision(allowed=False, why=_missing(call, source, "it", rules))
+
+
+def _is_in_scope(principal: Principal, role: Role) -> bool:
+    """Whether the token that was shown is for what needs a role; where none was, everything is."""
+    least = ROLES.index(role)
+    return not principal.scopes or any(SCOPES.index(each) >= least for each in principal.scopes)
+
+
+def _out_of_scope(principal: Principal) -> Decision:
+    return Decision(allowed=False, why=f"the token is for {', '.join(principal.scopes)} alone")
 
 
 def _uncovered(call: AskedFunction, principal: Principal, source: str, rules: Sequence[AccessRule]) -> str:

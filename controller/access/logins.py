@@ -49,12 +49,24 @@ class Logins:
         Raises:
             ServiceError: the method is not configured, the password is not right, or too many were tried.
         """
-        action = f"log in as {user[:64]} ({method[:32]})"
-        if method not in self.settings.external_auth:
-            known = ", ".join(self.settings.external_auth) or "none"
-            refused = Decision(allowed=False, why=f"external_auth has no method {method[:32]!r} ({known})")
+        groups = (await self.check(asker, method, user, password)).groups
+        found = self.tokens.give(user, sorted(groups), method, self.settings.token_expire, by=asker.name or user)
+        self.audit.keep(
+            asker,
+            _action(method, user),
+            {"token": found[1].id},
+            Decision(allowed=True, why="the password is right"),
+        )
+        return found
+
+    async def check(self, asker: Principal, method: str, user: str, password: str) -> Principal:
+        """Who has shown a right password; arguments and errors as `log_in`."""
+        action = _action(method, user)
+        if method not in self.settings.external_auth or method != "pam":
+            known = ", ".join(each for each in self.settings.external_auth if each == "pam") or "none"
+            refused = Decision(allowed=False, why=f"external_auth has no passwords of {method[:32]!r} ({known})")
             self._refuse(asker, action, refused, "who runs this controller can configure external_auth")
-        if self._is_flood(f"from {asker.name}") | self._is_flood(f"to {user}"):
+        if self._is_flood(f"from {asker.name or asker.address}") | self._is_flood(f"to {user}"):
             self.on_refusal("logins-per-minute")
             refused = Decision(allowed=False, why=f"{self.limits.logins_per_minute} passwords were tried in a minute")
             self._refuse(asker, action, refused, "try again in a minute")
@@ -66,13 +78,14 @@ class Logins:
             refused = Decision(allowed=False, why="the name or the password is wrong")
             self._refuse(asker, action, refused, shadow_trouble())
         groups = await asyncio.to_thread(groups_of, user)
-        found = self.tokens.give(user, groups, method, self.settings.token_expire, by=asker.name)
-        self.audit.keep(asker, action, {"token": found[1].id}, Decision(allowed=True, why="the password is right"))
-        return found
+        return Principal(
+            name=user, groups=frozenset(groups), method=method, address=asker.address, request=asker.request
+        )
 
     def _refuse(self, asker: Principal, action: str, decision: Decision, hint: str) -> NoReturn:
         self.audit.keep(asker, action, {}, decision)
-        raise ServiceError("forbidden", f"{asker.name} may not {action}: {decision.why}", hint=hint)
+        who = asker.name or asker.address or "who asks"
+        raise ServiceError("forbidden", f"{who} may not {action}: {decision.why}", hint=hint)
 
     def _is_flood(self, who: str) -> bool:
         now = self.clock()
@@ -85,3 +98,7 @@ class Logins:
             return True
         last.append(now)
         return False
+
+
+def _action(method: str, user: str) -> str:
+    return f"log in as {user[:64]} ({method[:32]})"

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from controller.config.access import TokenScope
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Principal:
@@ -19,6 +21,14 @@ class Principal:
     """Id of the token that was shown."""
     everything: bool = False
     """Root and the controller's own user: they could read its files and its memory as well."""
+    scopes: tuple[TokenScope, ...] = ()
+    """What the token is for; none: everything that its holder may."""
+    expires: float = 0.0
+    """Seconds since the epoch until which that is known; 0: no end."""
+    address: str = ""
+    """Where the request came from, when it came over the network."""
+    request: str = ""
+    """Id of the request."""
 
 
 NOBODY = Principal(name="")

@@ -7,6 +7,7 @@ descriptor, of which minions need one each.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from typing import Any
 
 import h11
@@ -23,6 +24,8 @@ class DeadlineProtocol(H11Protocol):
     request_seconds: float
     """Until a request must have arrived completely, counted from the connection or from the answer before."""
     on_refusal: CountRefusal
+    max_of_network: int | None
+    network_of: Callable[[str], str]
     _deadline: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
@@ -31,6 +34,9 @@ class DeadlineProtocol(H11Protocol):
         self.app_state = {**self.app_state, "peer": peer_user(transport.get_extra_info("socket"))}
         if len(self.connections) > self.max_connections:
             self.on_refusal("connections")
+            transport.abort()
+        elif self.max_of_network is not None and self._of_network() > self.max_of_network:
+            self.on_refusal("address-connections")
             transport.abort()
         else:
             self._set_deadline()
@@ -44,6 +50,12 @@ class DeadlineProtocol(H11Protocol):
         """The next request may come."""
         self._set_deadline()
         super().on_response_complete()
+
+    def _of_network(self) -> int:
+        """Connections from where this one is from."""
+        mine = self.network_of(self.client[0]) if self.client else ""
+        clients = [each.client for each in self.connections if isinstance(each, DeadlineProtocol)]
+        return sum(client is not None and self.network_of(client[0]) == mine for client in clients)
 
     def _set_deadline(self) -> None:
         self._drop_deadline()
@@ -63,17 +75,27 @@ class DeadlineProtocol(H11Protocol):
             self.transport.abort()
 
 
-def deadline_protocol(max_connections: int, request_seconds: float, on_refusal: CountRefusal) -> type[DeadlineProtocol]:
+def deadline_protocol(
+    max_connections: int,
+    request_seconds: float,
+    on_refusal: CountRefusal,
+    max_of_network: int | None = None,
+    network_of: Callable[[str], str] = str,
+) -> type[DeadlineProtocol]:
     """The protocol for one server.
 
     Args:
         max_connections: at the same time.
         request_seconds: until a request must have arrived completely.
-        on_refusal: takes `connections` or `request-seconds`.
+        on_refusal: takes `connections`, `address-connections` or `request-seconds`.
+        max_of_network: from the same address, as `network_of` has it; None: as many as there may be.
+        network_of: what counts as one address.
     """
     limits = {
         "max_connections": max_connections,
         "request_seconds": request_seconds,
         "on_refusal": staticmethod(on_refusal),
+        "max_of_network": max_of_network,
+        "network_of": staticmethod(network_of),
     }
     return type("LimitedProtocol", (DeadlineProtocol,), limits)

@@ -6,6 +6,7 @@ import asyncio
 import base64
 import contextlib
 import logging
+import math
 from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any, TypeVar
 
@@ -30,7 +31,9 @@ _NONE = object()
 _LOG = logging.getLogger(__name__)
 _STATUS: dict[ErrorKind, int] = {
     "bad-request": 400,
+    "unauthenticated": 401,
     "forbidden": 403,
+    "too-many-requests": 429,
     "no-target": 404,
     "not-found": 404,
     "conflict": 409,
@@ -64,7 +67,12 @@ def answer(view: Any, status_code: int = 200) -> Response[bytes]:
 def refusal(error: Exception) -> Response[bytes]:
     """The answer to a question that failed."""
     view = error_view(error)
-    return answer(view, _STATUS[view.error])
+    found = answer(view, _STATUS[view.error])
+    if view.error == "unauthenticated":
+        found.headers["www-authenticate"] = "Bearer"
+    if isinstance(error, ServiceError) and error.retry_after:
+        found.headers["retry-after"] = str(math.ceil(error.retry_after))
+    return found
 
 
 def error_view(error: Exception) -> ErrorView:

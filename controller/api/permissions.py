@@ -1,32 +1,41 @@
-"""What each request of the socket needs: a role, or rules for the functions that it names. Called for every request.
+"""What each request of the API needs: a role, or rules for the functions that it names. Called for every request.
 
-A route that is not in the table needs the role admin.
+One table for the unix socket and the port. A route that is not in it needs the role admin, and
+fails a test (tests/controller/api/test_api_port.py).
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final, TypeAlias, cast
+from typing import Any, Final, Protocol, TypeAlias, cast
 
 from litestar.connection import ASGIConnection
 from litestar.handlers.base import BaseRouteHandler
 
 from controller.access.access import Access
 from controller.access.principals import NOBODY, Principal
+from controller.api.credentials import who_asks
 from controller.config.access import Role
+from controller.schema.errors import ServiceError
 
 _Connection: TypeAlias = ASGIConnection[Any, Any, Any, Any]
 
+PREFIX: Final = "/api/v1"
+"""Of the paths of all routes; it changes when an answer loses something that a client may rely on."""
 ANYONE: Final = "anyone"
-"""Whoever reaches the socket; what more it needs, its handler asks."""
+"""Whoever reaches the API; what more it needs, its handler asks."""
+KNOWN: Final = "known"
+"""Whoever shows who they are; what more it needs, its handler asks."""
 FUNCTIONS: Final = "functions"
 """Its handler asks, as it knows which functions are meant."""
 
 NEEDS: Mapping[str, str] = {
-    "GET /healthz": ANYONE,
     "POST /login": ANYONE,
-    "POST /tokens/revoke": ANYONE,
-    "GET /whoami": ANYONE,
+    "POST /session": ANYONE,
+    "GET /session": KNOWN,
+    "DELETE /session": KNOWN,
+    "POST /tokens/revoke": KNOWN,
+    "GET /whoami": KNOWN,
     "POST /call": FUNCTIONS,
     "POST /runner": FUNCTIONS,
     **dict.fromkeys(
@@ -85,33 +94,89 @@ NEEDS: Mapping[str, str] = {
         ),
         "operator",
     ),
+    **dict.fromkeys(
+        (
+            "GET /tokens",
+            "POST /tokens",
+            "GET /audit",
+            "GET /audit/export",
+            "POST /keys/accept",
+            "POST /keys/reject",
+            "POST /keys/delete",
+            "POST /keys/add",
+            "POST /keys/rotate",
+            "POST /keys/controller/rotate",
+            "GET /keys/tokens",
+            "POST /keys/tokens",
+            "POST /keys/tokens/revoke",
+        ),
+        "admin",
+    ),
 }
 """METHOD /path -> what it needs."""
 
 
-def guard(connection: _Connection, handler: BaseRouteHandler) -> None:
-    """Litestar's guard of all routes; ServiceError (`forbidden`) for who may not.
+class Counted(Protocol):
+    """What the port knows of the address that a request came from (`controller.api.port.gate`)."""
+
+    def failed(self) -> None:
+        """It showed something that is not good."""
+
+    def asked_by(self, principal: Principal) -> None:
+        """Somebody who is known asks; ServiceError for who asks too often."""
+
+
+async def guard(connection: _Connection, _: BaseRouteHandler) -> None:
+    """Litestar's guard of all routes; ServiceError for who is not known, asks too often, or may not.
 
     Afterwards the state of the request has the `principal`.
     """
     state = connection.scope["state"]
     access = cast(Access, connection.app.state.access)
-    peer = cast(Principal, state.get("peer", NOBODY))
-    scheme, _, token = connection.headers.get("authorization", "").partition(" ")
-    principal = access.principal(peer, token.strip() if scheme.lower() == "bearer" else "")
+    method, path = str(connection.scope.get("method", "")), route_of(connection)
+    needed = NEEDS.get(f"{method} {path}", "admin")
+    principal = await _who_asks(connection, access, opens=needed == ANYONE)
     state["principal"] = principal
     state["user"] = principal.name
-    method, path = str(connection.scope.get("method", "")), min(handler.paths)
-    needed = NEEDS.get(f"{method} {path}", "admin")
-    if needed in (ANYONE, FUNCTIONS):
+    if needed == ANYONE:
+        return
+    if not principal.name:
+        raise ServiceError("unauthenticated", "the request does not show who asks", hint="docs/api.md says how")
+    if needed in (KNOWN, FUNCTIONS):
         return
     action = action_of(method, path)
-    decision = access.require(principal, cast(Role, needed), action, dict(connection.query_params), changes=False)
+    decision = access.require(principal, cast(Role, needed), action, _asked_for(connection), changes=False)
     if method != "GET":
         state["granted"] = action, decision  # kept with what is asked, when that is read (`asked.body_of`)
 
 
+async def _who_asks(connection: _Connection, access: Access, *, opens: bool) -> Principal:
+    """The principal, which the port counts. `opens`: of a route by which somebody logs in, whatever else is shown."""
+    counted = cast(Counted | None, connection.scope["state"].get("counted"))
+    try:
+        principal = await who_asks(connection, access)
+    except ServiceError as error:
+        if counted is not None and error.kind == "unauthenticated":
+            counted.failed()
+        if opens and error.kind != "unavailable":
+            return cast(Principal, connection.scope["state"].get("peer", NOBODY))
+        raise
+    if counted is not None and principal.name:
+        counted.asked_by(principal)
+    return principal
+
+
+def route_of(connection: _Connection) -> str:
+    """The path of a route without the prefix of all, as the table has it: `/jobs/{jid}`."""
+    return str(connection.scope.get("path_template", "")).removeprefix(PREFIX)
+
+
+def _asked_for(connection: _Connection) -> dict[str, Any]:
+    """What the address of a request says, for the audit log."""
+    return {**connection.path_params, **connection.query_params}
+
+
 def action_of(method: str, path: str) -> str:
     """What a request does, as people read it: `look at status`, `keys accept`."""
-    words = path.strip("/").replace("/", " ")
-    return f"look at {words}" if method == "GET" else words
+    words = " ".join(word for word in path.strip("/").split("/") if not word.startswith("{"))
+    return {"GET": f"look at {words}", "DELETE": f"delete {words}"}.get(method, words)

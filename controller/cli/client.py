@@ -50,7 +50,7 @@ class Client:
         shown = shown_token() if token is None else token
         headers = {"authorization": f"Bearer {shown}"} if shown else {}
         self._http = httpx.Client(
-            transport=transport, base_url="http://controller", timeout=timeout, trust_env=False, headers=headers
+            transport=transport, base_url="http://controller/api/v1", timeout=timeout, trust_env=False, headers=headers
         )
         self._streamed: httpx.Response | None = None
 
@@ -137,7 +137,7 @@ class Client:
 
 def failure_of(view: ErrorView) -> Failure:
     """A refusal as it ends a verb."""
-    code, forbidden = _CODES.get(view.error, FAILED), view.error == "forbidden"
+    code, forbidden = _CODES.get(view.error, FAILED), view.error in ("forbidden", "unauthenticated")
     return Failure(view.message, code, hint=view.hint, problems=view.problems, forbidden=forbidden)
 
 

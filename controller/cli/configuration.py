@@ -52,6 +52,7 @@ def settings_of(config_dir: Path, *, whole: bool = False) -> ControllerSettings:
         if whole:
             config.check_git(settings)
             config.check_engines(settings)
+            config.check_api(settings)
             config.check_executor(settings)
     except config.BadControllerSettings as error:
         faults = [str(fault) for fault in error.faults]

@@ -19,18 +19,26 @@ class _Asker(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     groups: tuple[str, ...] = ()
     everything: bool = False
+    address: str = ""
 
 
 def header_of(principal: Principal) -> bytes:
-    """The value of the header for a user of this machine."""
-    asker = _Asker(name=principal.name, groups=tuple(sorted(principal.groups)), everything=principal.everything)
+    """The value of the header for a user of this machine, or for whoever asks from an address."""
+    asker = _Asker(
+        name=principal.name,
+        groups=tuple(sorted(principal.groups)),
+        everything=principal.everything,
+        address=principal.address,
+    )
     return base64.b64encode(msgspec.json.encode(asker))
 
 
 def asker_of(header: bytes) -> Principal:
-    """The user; nobody when it cannot be read."""
+    """Who asks; nobody when it cannot be read."""
     try:
         asker = msgspec.json.decode(base64.b64decode(header, validate=True), type=_Asker)
     except (msgspec.MsgspecError, binascii.Error, UnicodeDecodeError):
         return NOBODY
-    return Principal(name=asker.name, groups=frozenset(asker.groups), everything=asker.everything)
+    return Principal(
+        name=asker.name, groups=frozenset(asker.groups), everything=asker.everything, address=asker.address
+    )

@@ -18,8 +18,9 @@ from litestar.types import HTTPScope, Message, Receive, Scope, Send
 
 from controller.access.principals import NOBODY
 from controller.api.encoding import LINES
+from controller.api.request_ids import HEADER as REQUEST_ID
 from controller.cluster import asker
-from controller.cluster.pool_port import ADMIN
+from controller.cluster.pool_port import ADMIN, PORT
 from controller.config.limits import ClusterLimits
 from controller.schema.errors import ErrorView
 from controller.store.leadership import Leader, LeaderAddress
@@ -135,12 +136,32 @@ class ForwardedSocket:
             await self._forwarding.answer(scope, receive, send, ADMIN)
 
 
+class ForwardedPort:
+    """The application of the API's port.
+
+    Args:
+        forwarding: the way to the leader.
+    """
+
+    def __init__(self, forwarding: Forwarding) -> None:
+        self._forwarding = forwarding
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        if scope["type"] == ScopeType.HTTP:
+            await self._forwarding.answer(scope, receive, send, PORT)
+
+
 def _headers(scope: HTTPScope, prefix: str) -> list[tuple[bytes, bytes]]:
-    """Those of the request, with who asks."""
-    kept = [(name, value) for name, value in scope["headers"] if name not in (*_NOT_PASSED_ON, asker.HEADER)]
-    if prefix != ADMIN:
-        return kept
-    return [*kept, (asker.HEADER, asker.header_of(scope["state"].get("peer", NOBODY)))]
+    """Those of the request, with who asks and from where, and under its id."""
+    peer = scope["state"].get("peer", NOBODY)
+    left_out = (*_NOT_PASSED_ON, asker.HEADER, *([REQUEST_ID] if peer.request else []))
+    kept = [(name, value) for name, value in scope["headers"] if name not in left_out]
+    if peer.request:
+        kept.append((REQUEST_ID, peer.request.encode("ascii")))
+    if prefix in (ADMIN, PORT):
+        kept.append((asker.HEADER, asker.header_of(peer)))
+    return kept
 
 
 class _Gone(Exception):

@@ -37,7 +37,7 @@ async def serve_cluster(
     from controller.cluster.tls import pool_tls  # takes memory that a controller without others need not have
 
     port = pool_port(
-        PoolApps(listening.admin, listening.public),
+        PoolApps(listening.apps),
         pool_tls(keys).server,
         settings,
         partial(is_waiting_at, lease),

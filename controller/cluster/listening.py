@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import socket
 
-from controller.api.serving import CannotListen
+from controller.api.listening import CannotListen
 
 _BACKLOG = 1024
 

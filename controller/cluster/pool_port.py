@@ -9,27 +9,25 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import socket
 import ssl
 from collections.abc import AsyncIterator, Callable
-from dataclasses import dataclass, field
+from dataclasses import replace
 
 from litestar.enums import ScopeType
-from litestar.types import ASGIApp, HTTPScope, Receive, Scope, Send
+from litestar.types import HTTPScope, Receive, Scope, Send
 
-from controller.access.principals import NOBODY
-from controller.api.deadline import DeadlineProtocol, deadline_protocol
-from controller.api.serving import serving
+from controller.access.principals import NOBODY, Principal
+from controller.api.deadline import deadline_protocol
+from controller.api.listening import serving
+from controller.api.port.handshakes import HandshakeKind, TlsAccepting
+from controller.api.serving import Applications
 from controller.cluster import asker
 from controller.cluster.listening import listen
-from controller.config.limits import ClusterLimits
 from controller.config.settings import ControllerSettings
 from options.limits import CountRefusal
 
-ADMIN, PUBLIC = "/socket", "/http"
-"""In front of the path of a request: which of the two applications is meant."""
-_PAUSE_SECONDS = 0.1
-"""After no connection could be accepted."""
+ADMIN, PUBLIC, PORT = "/socket", "/http", "/port"
+"""In front of the path of a request: which of the applications is meant."""
 
 
 @contextlib.asynccontextmanager
@@ -53,11 +51,22 @@ async def pool_port(
         CannotListen: the port is taken.
     """
     limits = settings.limits.cluster
+
+    def kind_of(address: str) -> HandshakeKind:
+        """Strangers take no room from controllers."""
+        return ("controllers", limits.controllers) if is_controller(address) else ("strangers", limits.strangers)
+
     protocol = deadline_protocol(limits.controllers, settings.limits.api.request_seconds, on_refusal)
     with listen(settings.interface, settings.cluster_pool_port, "cluster_pool_port") as listener:
         async with serving(apps, (), protocol) as make_protocol:
-            port = _Port(make_protocol, tls, limits, is_controller, on_refusal)
-            task = asyncio.create_task(port.accept(listener), name="cluster")
+            accepting = TlsAccepting(
+                make_protocol=make_protocol,
+                tls=lambda: tls,
+                seconds=limits.handshake_seconds,
+                kind_of=kind_of,
+                on_refusal=on_refusal,
+            )
+            task = asyncio.create_task(accepting.run(listener), name="cluster")
             try:
                 yield int(listener.getsockname()[1])
             finally:
@@ -66,25 +75,28 @@ async def pool_port(
 
 
 class PoolApps:
-    """Both applications as one.
+    """All applications as one: what the socket and the ports serve here is served to other controllers, too.
 
     Args:
-        admin: of the unix socket.
-        public: of the HTTP port; None: it has none.
+        apps: of the socket and the ports.
     """
 
-    def __init__(self, admin: ASGIApp, public: ASGIApp | None) -> None:
-        self._admin = admin
-        self._public = public
+    def __init__(self, apps: Applications) -> None:
+        self._admin = apps.admin
+        self._public = apps.public
+        self._port = apps.port
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
         if scope["type"] != ScopeType.HTTP:
             return
         if scope["path"].startswith(f"{ADMIN}/"):
-            header = next((value for name, value in scope["headers"] if name == asker.HEADER), b"")
-            peer = asker.asker_of(header)
+            peer = _asker(scope)
             await self._admin(_below(scope, ADMIN) | {"state": {**scope["state"], "peer": peer}}, receive, send)
+        elif self._port is not None and scope["path"].startswith(f"{PORT}/"):
+            # Over the network nobody is known by an address, but how often one asks is.
+            peer = replace(NOBODY, address=_asker(scope).address)
+            await self._port(_below(scope, PORT) | {"state": {**scope["state"], "peer": peer}}, receive, send)
         elif self._public is not None and scope["path"].startswith(f"{PUBLIC}/"):
             # It may come from an address of this machine, and is no request of this machine.
             headers = [*scope["headers"], (b"x-forwarded-for", b"unknown")]
@@ -95,52 +107,10 @@ class PoolApps:
             await send({"type": "http.response.body", "body": b"", "more_body": False})
 
 
+def _asker(scope: HTTPScope) -> Principal:
+    return asker.asker_of(next((value for name, value in scope["headers"] if name == asker.HEADER), b""))
+
+
 def _below(scope: HTTPScope, prefix: str) -> HTTPScope:
     raw = scope["raw_path"].removeprefix(prefix.encode("ascii"))
     return {**scope, "path": scope["path"].removeprefix(prefix), "raw_path": raw}
-
-
-@dataclass(slots=True, kw_only=False)
-class _Port:
-    make_protocol: Callable[[], DeadlineProtocol]
-    tls: ssl.SSLContext
-    limits: ClusterLimits
-    is_controller: Callable[[str], bool]
-    on_refusal: CountRefusal
-    handshakes: dict[asyncio.Task[None], bool] = field(default_factory=dict)
-    """That go on -> whether from a controller's address."""
-
-    async def accept(self, listener: socket.socket) -> None:
-        """Take connections until it is cancelled."""
-        loop = asyncio.get_running_loop()
-        try:
-            while True:
-                try:
-                    accepted, address = await loop.sock_accept(listener)
-                except OSError:
-                    await asyncio.sleep(_PAUSE_SECONDS)
-                    continue
-                self._take(accepted, known=self.is_controller(str(address[0])))
-        finally:
-            for task in self.handshakes:
-                task.cancel()
-
-    def _take(self, accepted: socket.socket, *, known: bool) -> None:
-        limit, most = ("controllers", self.limits.controllers) if known else ("strangers", self.limits.strangers)
-        if sum(each is known for each in self.handshakes.values()) >= most:
-            self.on_refusal(limit)
-            accepted.close()
-            return
-        task = asyncio.create_task(self._shake_hands(accepted), name="cluster")
-        self.handshakes[task] = known
-        task.add_done_callback(self.handshakes.pop)
-
-    async def _shake_hands(self, accepted: socket.socket) -> None:
-        loop, seconds = asyncio.get_running_loop(), self.limits.handshake_seconds
-        try:
-            await loop.connect_accepted_socket(
-                self.make_protocol, accepted, ssl=self.tls, ssl_handshake_timeout=seconds, ssl_shutdown_timeout=1.0
-            )
-        except (OSError, TimeoutError):
-            self.on_refusal("handshake-seconds")
-            accepted.close()

@@ -16,9 +16,11 @@ import structlog
 from litestar.enums import ScopeType
 from litestar.types import HTTPScope, Receive, Scope, Send
 
+from controller.api.port.gate import PortGate, RequestPace
 from controller.api.public import CachedExposition
-from controller.api.serving import serve_apps
-from controller.cluster.forwarding import ForwardedSocket, Forwarding
+from controller.api.request_ids import RequestIds
+from controller.api.serving import Applications, serve_apps
+from controller.cluster.forwarding import ForwardedPort, ForwardedSocket, Forwarding
 from controller.cluster.pool_port import PUBLIC
 from controller.cluster.splice import Splice
 from controller.config.settings import ControllerSettings
@@ -167,15 +169,23 @@ class Standby:
         self._forwarding.follow(leader)
         await self.splice.follow(leader.address)
 
+    async def _unready(self) -> str:
+        """Why requests cannot be passed on."""
+        return "" if self._forwarding.leader.address is not None else "no controller leads that could answer"
+
     @contextlib.asynccontextmanager
     async def serving(self) -> AsyncIterator[None]:
-        """Answer on the socket and on the HTTP port; afterwards all ports are free."""
-        http = None
+        """Answer on the socket and on the ports; afterwards all ports are free."""
+        http = port = None
         if self._settings.http_port:
             exposition = CachedExposition(self._metrics, asyncio.get_running_loop().time)
             http = _Http(forwarding=self._forwarding, exposition=exposition.text)
+        if self._settings.api.port:
+            pace = RequestPace(self._settings.limits.api_port, partial(self._metrics.limit_refused, "api-port"))
+            port = RequestIds(PortGate({"/": ForwardedPort(self._forwarding)}, pace, self._unready))
+        apps = Applications(admin=ForwardedSocket(self._forwarding), public=http, port=port)
         try:
-            async with serve_apps(ForwardedSocket(self._forwarding), http, self._settings, self._metrics):
+            async with serve_apps(apps, self._settings, self._metrics):
                 try:
                     yield
                 finally:

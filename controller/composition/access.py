@@ -12,6 +12,7 @@ from controller.access.access import Access
 from controller.access.audit import Audit
 from controller.access.decision import SelectMinions
 from controller.access.logins import Logins
+from controller.access.oidc import OidcTokens
 from controller.access.pam import PamPasswords, shadow_trouble
 from controller.access.tokens import Tokens
 from controller.composition.shared import Shared
@@ -77,7 +78,9 @@ def make_access(
         limits=limits,
         on_refusal=on_refusal,
     )
-    return Access(settings=rules, audit=audit, tokens=tokens, logins=logins, select=select)
+    issuer = settings.api.oidc
+    oidc = None if issuer is None else OidcTokens(options=issuer, limits=settings.limits.oidc, clock=clock)
+    return Access(settings=rules, audit=audit, tokens=tokens, logins=logins, select=select, oidc=oidc)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

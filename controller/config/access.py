@@ -16,14 +16,19 @@ from matching.matcher import Matcher
 from options.document import Fault, Option
 
 RuleKind: TypeAlias = Literal["minion", "runner", "wheel"]
-Role: TypeAlias = Literal["viewer", "operator", "admin"]
-ROLES: tuple[Role, ...] = ("viewer", "operator", "admin")
+Role: TypeAlias = Literal["viewer", "operator", "approver", "admin"]
+ROLES: tuple[Role, ...] = ("viewer", "operator", "approver", "admin")
 """Each may what the ones before it may."""
+TokenScope: TypeAlias = Literal["read", "operate", "approve", "admin"]
+SCOPES: tuple[TokenScope, ...] = ("read", "operate", "approve", "admin")
+"""What a token is for; each covers the role at its place and those before."""
 EVERYONE = "*"
 
 _FORM = "write `NAME: [PATTERN, {TARGET: [PATTERN]}]`, as in `alice: [test.*, {'web*': [service.restart]}]`"
 _ROLES_FORM = f"write `ROLE: [USER, 'GROUP%']` with the roles {', '.join(ROLES)}"
-_METHODS = {"pam": "", "ldap": "LDAP is not built; use pam with pam_ldap or sssd", "auto": "use tokens"}
+_BUILT = ("pam", "oidc")
+"""Methods of `external_auth`: passwords of this machine, and tokens of the issuer of `api: oidc`."""
+_METHODS = {"ldap": "LDAP is not built; use pam with pam_ldap or sssd", "auto": "use tokens"}
 _MOST_PAM_SERVICE = 64
 
 
@@ -173,8 +178,8 @@ def _external(option: Option | None, faults: list[Fault]) -> dict[str, tuple[Acc
         return {}
     found = {}
     for method in option.value:
-        if method != "pam":
-            hint = _METHODS.get(str(method)) or "the method that is built is pam"
+        if method not in _BUILT:
+            hint = _METHODS.get(str(method)) or f"there are {' and '.join(_BUILT)}"
             faults.append(Fault(option.at((str(method),)), f"external_auth: there is no method {method!r}", hint))
             continue
         inner = Option(option.value[method], option.at((method,)), option.inner)

@@ -55,6 +55,65 @@ class ApiLimits:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ApiPortLimits:
+    """Whoever reaches the port of the API (`api: port`)."""
+
+    connections: LimitCount = 512
+    """Connections to the port at the same time; TLS has been agreed on."""
+    address_connections: LimitCount = 100
+    """Connections of an IPv4 address or IPv6 /64 network; more are closed."""
+    handshakes: LimitCount = 100
+    """Handshakes of TLS that go on at the same time; more are closed."""
+    address_handshakes: LimitCount = 25
+    """Such handshakes of an IPv4 address or IPv6 /64 network; more are closed."""
+    handshake_seconds: LimitSeconds = 5.0
+    """Seconds that a handshake may take."""
+    request_seconds: LimitSeconds = 10.0
+    """Seconds until a request must have arrived completely."""
+    credentials_bytes: LimitCount = 64 * 1024
+    """Bytes of the body of a request that anybody may send (`/login`, `/session`)."""
+    addresses: LimitCount = 10_000
+    """Addresses, and as many principals, whose requests are counted; of more, those who asked longest ago are
+    forgotten."""
+    address_requests_per_second: LimitCount = 50
+    """Requests of an address in a second, over some time; more are refused (429)."""
+    address_burst: LimitCount = 400
+    """Requests that an address may make at once, after a pause."""
+    principal_requests_per_second: LimitCount = 50
+    """Requests of a principal in a second, over some time, from wherever it asks; more are refused (429)."""
+    principal_burst: LimitCount = 400
+    """Requests that a principal may make at once, after a pause."""
+    failures_per_minute: LimitCount = 30
+    """Tokens, passwords and sessions of an address that are refused in a minute; after that everything is (429)."""
+    event_readers: LimitCount = 100
+    """Readers of events on the port at the same time."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OidcLimits:
+    """The issuer of OpenID Connect tokens, and those who show some."""
+
+    token_bytes: LimitCount = 16 * 1024
+    """Bytes of a token; a longer one is refused."""
+    document_bytes: LimitCount = 256 * 1024
+    """Bytes of the discovery document and of the keys of the issuer."""
+    keys: LimitCount = 50
+    """Keys of the issuer; with more, none is taken."""
+    seconds: LimitSeconds = 5.0
+    """Seconds that the issuer may take for an answer."""
+    kept_seconds: LimitSeconds = 3600.0
+    """Seconds until the keys are asked for again."""
+    stale_seconds: LimitSeconds = 86400.0
+    """Seconds that keys are used which the issuer told last, while it does not answer."""
+    refresh_seconds: LimitSeconds = 30.0
+    """Seconds between two questions to the issuer, however many tokens name keys that it has not told."""
+    leeway_seconds: LimitSeconds = 30.0
+    """Seconds by which the clocks of issuer and controller may differ."""
+    groups: LimitCount = 500
+    """Groups of a token; one with more is refused."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AccessLimits:
     """Users of the machine who ask for what they may not, and holders of tokens."""
 
@@ -70,6 +129,8 @@ class AccessLimits:
     """Seconds that PAM may take for one."""
     tokens: LimitCount = 100
     """Tokens of one user that are good at the same time."""
+    sessions: LimitCount = 20
+    """Sessions of one user at the same time; of more, the oldest ends."""
     token_seconds: LimitSeconds = 10 * 365 * 86400.0
     """Seconds that a token may live for which an administrator says how long."""
 
@@ -373,6 +434,8 @@ class BorderLimits:
 
     webhook: WebhookLimits = field(default_factory=WebhookLimits)
     api: ApiLimits = field(default_factory=ApiLimits)
+    api_port: ApiPortLimits = field(default_factory=ApiPortLimits)
+    oidc: OidcLimits = field(default_factory=OidcLimits)
     access: AccessLimits = field(default_factory=AccessLimits)
     cluster: ClusterLimits = field(default_factory=ClusterLimits)
     preview: PreviewLimits = field(default_factory=PreviewLimits)

@@ -16,6 +16,7 @@ from typing import Annotated, Any, TypeAlias
 
 from controller.config.access import OPTIONS as ACCESS_OPTIONS
 from controller.config.access import AccessSettings, read_access
+from controller.config.api import ApiSettings, read_api
 from controller.config.compile_executor import LOCAL, CompileExecutor, ExecutorOptions
 from controller.config.engines import EngineSettings, lacking_engines, read_engines
 from controller.config.files import read_files
@@ -255,6 +256,8 @@ class ControllerSettings:
     """Programs of the administrator that go on beside it."""
     access: AccessSettings = field(default_factory=AccessSettings)
     """Who may have what done, beside root and the user of the controller."""
+    api: ApiSettings = field(default_factory=ApiSettings)
+    """Where the API is reached over the network."""
     returners: ReturnerSettings = field(default_factory=ReturnerSettings)
     """Where events and jobs are kept outside."""
     receivers: tuple[ReceiverSettings, ...] = ()
@@ -322,6 +325,7 @@ def _settings(options: Mapping[str, Option], faults: list[Fault], config_dir: Pa
         schedule=read_controller_jobs(options.get("schedule"), faults),
         engines=read_engines(options.get("engines"), faults),
         access=read_access(options, faults),
+        api=read_api(options.get("api"), faults),
         places={name: option.place for name, option in options.items()},
         notes=_notes(options),
         **_located(dict(own)),
@@ -423,6 +427,15 @@ def check_executor(settings: ControllerSettings) -> None:
         raise BadControllerSettings([Fault(file, f"{name}: {text}", hint) for name, text, hint in missing])
 
 
+def check_api(settings: ControllerSettings) -> None:
+    """See that the certificate of the API can be used. Raises BadControllerSettings."""
+    from controller.config.api_files import api_file_faults  # start time of commands that are no controller
+
+    if faults := api_file_faults(settings.api):
+        place = settings.places.get("api", str(settings.config_dir / "controller"))
+        raise BadControllerSettings([Fault(place, f"api: {text}", hint) for text, hint in faults])
+
+
 def check_engines(settings: ControllerSettings) -> None:
     """See that the modules of the engines are there. Raises BadControllerSettings."""
     folders = [each for each in (settings.ports.extension_modules, *settings.ports.module_dirs) if each]
@@ -502,6 +515,8 @@ def _contradictions(settings: ControllerSettings) -> list[Fault]:
             f"({settings.alive_interval:g}), or every minion would look unreachable between two signs"
         )
         faults.append(Fault(place("minion_timeout", "alive_interval"), text))
+    if settings.api.port and settings.api.port == settings.http_port:
+        faults.append(Fault(place("api"), "api: the port is that of http_port; it needs its own"))
     for name, text, hint in settings.executor.faults():
         faults.append(Fault(place(name, "compile_executor"), text, hint))
     return faults
@@ -521,6 +536,7 @@ _NOT_OPTIONS = frozenset(
         "schedule",
         "engines",
         "access",
+        "api",
         "places",
         "notes",
         "opts",
@@ -554,6 +570,7 @@ KNOWN = frozenset(
         "rules",
         "schedule",
         "engines",
+        "api",
         *ACCESS_OPTIONS,
         *RETURNER_OPTIONS,
         *OWN,

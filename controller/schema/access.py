@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Literal, TypeAlias
+
 from controller.schema.structs import ApiStruct
+
+ScopeName: TypeAlias = Literal["read", "operate", "approve", "admin"]
+"""What a token is for; each covers those before it."""
 
 
 class LoginQuestion(ApiStruct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -21,6 +26,8 @@ class TokenQuestion(ApiStruct, frozen=True, kw_only=True, forbid_unknown_fields=
     seconds: float
     """That it lives."""
     note: str = ""
+    scopes: tuple[ScopeName, ...] = ()
+    """What it is for alone; none: everything that the user may."""
 
 
 class TokensQuestion(ApiStruct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -40,6 +47,12 @@ class TokenView(ApiStruct, frozen=True, kw_only=True):
     expires: float
     created_by: str
     note: str
+    scopes: tuple[ScopeName, ...] = ()
+    """What it is for alone; none: everything that its holder may."""
+    kind: Literal["token", "session"] = "token"
+    """`session`: that of a browser, shown as a cookie."""
+    parent: str = ""
+    """Id of the token that a session was opened with, and ends with."""
 
 
 class NewToken(ApiStruct, frozen=True, kw_only=True):
@@ -73,6 +86,10 @@ class AuditView(ApiStruct, frozen=True, kw_only=True):
     """JSON of what was asked, as far as it is kept."""
     allowed: bool
     why: str
+    address: str = ""
+    """Where the request came from, when it came over the network."""
+    request: str = ""
+    """Id of the request, as the answer said it (`X-Request-Id`)."""
     digest: str
     """Hexadecimal SHA-256 of the row and the digest before it."""
 
@@ -94,3 +111,32 @@ class WhoAmI(ApiStruct, frozen=True, kw_only=True):
     """Id of the token that was shown; empty: the kernel says who it is."""
     everything: bool
     """Whether it is root or the controller's own user."""
+    scopes: tuple[ScopeName, ...] = ()
+    """What the token is for alone; none: everything that its holder may."""
+
+
+class SessionQuestion(ApiStruct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Log a browser in: by a token, by a user and a password, or with neither as who the request is from."""
+
+    token: str = ""
+    method: str = "pam"
+    user: str = ""
+    password: str = ""
+
+
+class SessionView(ApiStruct, frozen=True, kw_only=True):
+    """A session of a browser."""
+
+    id: str
+    user: str
+    groups: tuple[str, ...]
+    method: str
+    scopes: tuple[ScopeName, ...] = ()
+    expires: float
+
+
+class NewSession(ApiStruct, frozen=True, kw_only=True):
+    """A session with the token that its pages send as `X-CSRF-Token` with what changes something."""
+
+    session: SessionView
+    csrf: str

@@ -13,7 +13,9 @@ ErrorKind: TypeAlias = Literal[
     "not-found",
     "conflict",
     "compile",
+    "unauthenticated",  # who asks is not known
     "forbidden",
+    "too-many-requests",
     "internal",
     "unavailable",  # of a controller that waits: none leads that could answer
 ]
@@ -22,13 +24,17 @@ ErrorKind: TypeAlias = Literal[
 class ServiceError(Exception):
     """Raised by a `ControllerApi` for what the asker can understand; becomes a JSON error and an exit code."""
 
-    def __init__(self, kind: ErrorKind, message: str, *, hint: str = "", problems: Sequence[str] = ()) -> None:
+    def __init__(
+        self, kind: ErrorKind, message: str, *, hint: str = "", problems: Sequence[str] = (), retry_after: float = 0.0
+    ) -> None:
         super().__init__(message)
         self.kind: ErrorKind = kind
         self.message = message
         self.hint = hint
         self.problems = tuple(problems)
         """Ready to print, one for each error of a tree (`compile`)."""
+        self.retry_after = retry_after
+        """Seconds after which the same may be asked again (`too-many-requests`)."""
 
 
 class ErrorView(StreamStruct, tag="error", frozen=True, kw_only=True):

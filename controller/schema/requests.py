@@ -1,4 +1,4 @@
-"""What can be asked of the admin API: bodies and queries. Made by `controller.cli`, read by `controller.api.admin`."""
+"""What can be asked of the API: bodies and queries. Made by `controller.cli`, read by `controller.api.resources`."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ from sqlalchemy import (
 
 from controller.store.column_types import INTEGER, TEXT, short_text
 
-HEAD = "0025"
+HEAD = "0026"
 """The newest migration."""
 
 metadata = MetaData(
@@ -417,6 +417,9 @@ access_tokens = Table(
     Column("expires", Float, nullable=False),
     Column("created_by", TEXT, nullable=False),
     Column("note", TEXT, nullable=False),
+    Column("scopes", TEXT, nullable=False, server_default=""),
+    Column("kind", short_text(16), nullable=False, server_default="token"),
+    Column("parent", short_text(32), nullable=False, server_default=""),
 )
 """Digests of the tokens by which people show who they are."""
 
@@ -433,6 +436,8 @@ audit_log = Table(
     Column("allowed", Boolean, nullable=False),
     Column("why", TEXT, nullable=False),
     Column("digest", LargeBinary, nullable=False),
+    Column("address", short_text(64), nullable=False, server_default=""),
+    Column("request", short_text(64), nullable=False, server_default=""),
     sqlite_autoincrement=True,
 )
 """What was decided about requests of people; each row has a digest of itself and the one before it."""

@@ -465,6 +465,7 @@ class Served:
         )
         self.hinted: list[tuple[str, int]] = []
         """Pull requests that webhooks said something of."""
+        self.why_not_ready = ""
         self.listening: Listening | None = None
         self.error: Exception | None = None
         self._ready, self._stop = threading.Event(), asyncio.Event()
@@ -485,13 +486,17 @@ class Served:
         self._thread.join(30)
         assert not self._thread.is_alive()
 
+    async def unready(self) -> str:
+        return self.why_not_ready
+
     def hint_pull(self, project: str, number: int) -> bool:
         self.hinted.append((project, number))
         return True
 
     async def _serve(self, store: Store) -> None:
         access = make_access(self.settings, store, self.metrics, time.time, self.desk.select_compound, str)
-        async with serve(self.desk, access, self.settings, self.metrics, self.hint_pull) as self.listening:
+        serving = serve(self.desk, access, self.settings, self.metrics, self.hint_pull, is_ready=self.unready)
+        async with serving as self.listening:
             self._ready.set()
             await self._stop.wait()
 

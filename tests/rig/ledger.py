@@ -83,7 +83,7 @@ class Ledger:
     def returned(self, jid: str) -> Counter[Any]:
         """Events of returns: who, how often."""
         transport = httpx.HTTPTransport(uds=str(self.rig.socket))
-        with httpx.Client(transport=transport, base_url="http://controller", timeout=30) as client:
+        with httpx.Client(transport=transport, base_url="http://controller/api/v1", timeout=30) as client:
             query = {"tag": f"salt/job/{jid}/ret/*", "since": "3600", "follow": "false", "match": "glob"}
             raw = client.get("/events", params=query).text
             events = map(json.loads, raw.splitlines())

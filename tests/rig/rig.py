@@ -323,7 +323,7 @@ class Rig:
         """Ask the controller by its API: what the command line does, without a process for each question."""
         # Without `verify=False` the certificates of the system are read at each question, 24 ms of processor time.
         transport = httpx.HTTPTransport(uds=str(self.socket), verify=False)
-        with httpx.Client(transport=transport, base_url="http://controller", timeout=30) as client:
+        with httpx.Client(transport=transport, base_url="http://controller/api/v1", timeout=30) as client:
             answer = client.get(path, params=query)
             if answer.is_error:
                 raise Failed(f"{path}: {answer.status_code} {answer.text}")

@@ -21,7 +21,7 @@ def write(rig, policy, **sls):
 
 def events(rig, tag):
     transport = httpx.HTTPTransport(uds=str(rig.socket), verify=False)
-    with httpx.Client(transport=transport, base_url="http://controller", timeout=60) as client:
+    with httpx.Client(transport=transport, base_url="http://controller/api/v1", timeout=60) as client:
         asked = {"tag": tag, "since": 3600, "follow": "false"}
         return [json.loads(line)["data"] for line in client.get("/events", params=asked).text.splitlines()]
 

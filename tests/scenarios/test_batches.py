@@ -28,7 +28,7 @@ stops:
 def told(rig):
     """Events of batches, oldest first: (end of the tag, data)."""
     transport = httpx.HTTPTransport(uds=str(rig.socket), verify=False)
-    with httpx.Client(transport=transport, base_url="http://controller", timeout=60) as client:
+    with httpx.Client(transport=transport, base_url="http://controller/api/v1", timeout=60) as client:
         asked = {"tag": "salt/batch/*", "since": 3600, "follow": "false"}
         events = [json.loads(line) for line in client.get("/events", params=asked).text.splitlines()]
     assert all(one["tag"] == f"salt/batch/{one['data']['jid']}/{one['tag'].rpartition('/')[2]}" for one in events)

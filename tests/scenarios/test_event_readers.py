@@ -28,7 +28,7 @@ def begin(client, **asked):
 
 def socket_of(rig):
     transport = httpx.HTTPTransport(uds=str(rig.socket), verify=False)
-    return httpx.Client(transport=transport, base_url="http://controller", timeout=60)
+    return httpx.Client(transport=transport, base_url="http://controller/api/v1", timeout=60)
 
 
 def send(rig, *tags):

@@ -45,7 +45,7 @@ def test_each_event_comes_once_whether_it_is_kept_or_new(make_rig):
 def kept(rig, tag):
     """Kept events with such tags, oldest first."""
     transport = httpx.HTTPTransport(uds=str(rig.socket), verify=False)
-    with httpx.Client(transport=transport, base_url="http://controller", timeout=60) as client:
+    with httpx.Client(transport=transport, base_url="http://controller/api/v1", timeout=60) as client:
         lines = client.get("/events", params={"tag": tag, "since": 600, "follow": "false"}).text.splitlines()
     return [event for event in map(json.loads, lines) if event]
 

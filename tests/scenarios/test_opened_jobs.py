@@ -15,7 +15,7 @@ def rig(make_rig):
 
 def events(rig, tag):
     transport = httpx.HTTPTransport(uds=str(rig.socket))
-    with httpx.Client(transport=transport, base_url="http://controller", timeout=30) as client:
+    with httpx.Client(transport=transport, base_url="http://controller/api/v1", timeout=30) as client:
         lines = client.get("/events", params={"tag": tag, "since": "3600", "follow": "false"}).text.splitlines()
     return [event for event in map(json.loads, lines) if "data" in event]
 

@@ -56,7 +56,7 @@ def outcomes(job):
 def returns_of(rig, jid, minion):
     """The events of its return: one, however often the result came."""
     transport = httpx.HTTPTransport(uds=str(rig.socket))
-    with httpx.Client(transport=transport, base_url="http://controller", timeout=30) as client:
+    with httpx.Client(transport=transport, base_url="http://controller/api/v1", timeout=30) as client:
         query = {"tag": f"salt/job/{jid}/ret/{minion}", "since": "3600", "follow": "false"}
         lines = client.get("/events", params=query).text.splitlines()
     return [event for event in map(json.loads, lines) if "data" in event]

@@ -59,7 +59,7 @@ def returns(rig, jid):
 
 def events(rig, pattern):
     transport = httpx.HTTPTransport(uds=str(rig.socket))
-    with httpx.Client(transport=transport, base_url="http://controller", timeout=30) as client:
+    with httpx.Client(transport=transport, base_url="http://controller/api/v1", timeout=30) as client:
         query = {"tag": pattern, "since": "600", "follow": "false", "match": "glob"}
         return [
             line for line in map(json.loads, client.get("/events", params=query).text.splitlines()) if "tag" in line

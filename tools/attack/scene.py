@@ -80,7 +80,7 @@ class Scene:
     def ask(self, method: str, path: str, *, timeout: float = 600.0, **arguments: Any) -> httpx.Response:
         """A request to the controller's API, as a person may send it."""
         transport = httpx.HTTPTransport(uds=str(self.socket), verify=False)
-        with httpx.Client(transport=transport, base_url="http://controller", timeout=timeout) as client:
+        with httpx.Client(transport=transport, base_url="http://controller/api/v1", timeout=timeout) as client:
             return client.request(method, path, **arguments)
 
     def clone(self, branch: str) -> Path:

@@ -104,7 +104,7 @@ class Witness:
 
     def _ask(self) -> None:
         transport = httpx.HTTPTransport(uds=str(self._rig.socket), verify=False)
-        with httpx.Client(transport=transport, base_url="http://controller", timeout=PATIENCE) as client:
+        with httpx.Client(transport=transport, base_url="http://controller/api/v1", timeout=PATIENCE) as client:
             while not self._stop.wait(API_SECONDS):
                 began = time.monotonic()
                 try:

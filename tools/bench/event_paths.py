@@ -106,7 +106,7 @@ def _reacted(rig: Rig, kind: str) -> list[float]:
     seen = len(_returned(rig))
     question = {"target": {"kind": "glob", "expression": "one"}, "fun": "bench.fire", "args": [f"bench/{kind}"]}
     transport = httpx.HTTPTransport(uds=str(rig.socket), verify=False)
-    with httpx.Client(transport=transport, base_url="http://controller", timeout=60) as client:
+    with httpx.Client(transport=transport, base_url="http://controller/api/v1", timeout=60) as client:
         for number in range(seen, seen + FIRINGS + 1):
             client.post("/call", json=question).raise_for_status()
             rig.wait("the return", lambda before=number: len(_returned(rig)) > before)  # type: ignore[misc]

@@ -71,7 +71,9 @@ def _hooked(folder: Path) -> list[float]:
 
 
 def _times_to_live(rig: Rig, tell: Any) -> list[float]:
-    client = httpx.Client(transport=httpx.HTTPTransport(uds=str(rig.socket)), base_url="http://controller", timeout=60)
+    client = httpx.Client(
+        transport=httpx.HTTPTransport(uds=str(rig.socket)), base_url="http://controller/api/v1", timeout=60
+    )
     samples = []
     with client, client.stream("GET", "/events") as stream:
         events = (json.loads(line) for line in stream.iter_lines() if line)

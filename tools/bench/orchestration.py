@@ -89,7 +89,7 @@ def _timed(client: httpx.Client, path: str, question: dict[str, Any]) -> float:
 @contextmanager
 def _client(rig: Rig) -> Iterator[httpx.Client]:
     transport = httpx.HTTPTransport(uds=str(rig.socket), verify=False)
-    with httpx.Client(transport=transport, base_url="http://controller", timeout=120) as client:
+    with httpx.Client(transport=transport, base_url="http://controller/api/v1", timeout=120) as client:
         yield client
 
 

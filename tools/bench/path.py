@@ -122,7 +122,7 @@ class _events:  # noqa: N801 - used as a function
 
     def __init__(self, rig: Rig) -> None:
         transport = httpx.HTTPTransport(uds=str(rig.socket))
-        self._client = httpx.Client(transport=transport, base_url="http://controller", timeout=60)
+        self._client = httpx.Client(transport=transport, base_url="http://controller/api/v1", timeout=60)
 
     def __enter__(self) -> Iterator[dict[str, object]]:
         self._stream = self._client.stream("GET", "/events")

@@ -44,7 +44,7 @@ def controller_command(log_level: str | None, check: bool, config_dir: Path) -> 
     # Before the rest is imported and threads are started: its children have what is in memory now.
     gc.freeze()  # the collector would write to each object, and so make a copy of what is shared with the fork
     fork_server = ForkServer()
-    from controller.api.serving import CannotListen
+    from controller.api.listening import CannotListen
     from controller.app import main
     from controller.store import StoreError
     from wire.errors import WireError

@@ -34,6 +34,10 @@ class AuditRecord:
     """JSON of what was asked, as far as it is kept."""
     allowed: bool
     why: str
+    address: str = ""
+    """Where the request came from, when it came over the network."""
+    request: str = ""
+    """Id of the request."""
     seq: int = 0
     digest: bytes = b""
 
@@ -64,7 +68,7 @@ class AuditLog:
             newest = select(audit_log.c.seq, audit_log.c.digest).order_by(audit_log.c.seq.desc()).limit(1)
             last = connection.execute(newest).first()
             digest = _digest(last.digest if last is not None else b"", record)
-            values = {name: getattr(record, name) for name in _NAMES}
+            values = {name: getattr(record, name) for name in (*_NAMES, *_LATER)}
             connection.execute(insert(audit_log).values(**values, digest=digest))
             if last is not None and last.seq >= most:
                 connection.execute(delete(audit_log).where(audit_log.c.seq <= last.seq + 1 - most))
@@ -88,6 +92,8 @@ class AuditLog:
 
 
 _NAMES = ("time", "user", "method", "token", "action", "detail", "allowed", "why")
+_LATER = ("address", "request")
+"""Columns that older rows have not; where they are empty the digest is that of before."""
 
 
 def broken_links(rows: Iterator[AuditRecord]) -> Iterator[int]:
@@ -100,7 +106,8 @@ def broken_links(rows: Iterator[AuditRecord]) -> Iterator[int]:
 
 
 def _digest(before: bytes, record: AuditRecord) -> bytes:
-    packed = msgspec.json.encode([getattr(record, name) for name in _NAMES])
+    later = [getattr(record, name) for name in _LATER]
+    packed = msgspec.json.encode([getattr(record, name) for name in _NAMES] + (later if any(later) else []))
     return hashlib.sha256(before + packed).digest()
 
 

@@ -12,9 +12,9 @@ import httpx
 import pytest
 from other_users import let_through
 
-from controller.api.admin import admin_app
-from controller.api.permissions import ANYONE, FUNCTIONS, NEEDS
-from controller.config.limits import ApiLimits
+from controller.api.app import api_app
+from controller.api.permissions import ANYONE, FUNCTIONS, KNOWN, NEEDS, PREFIX
+from controller.config.limits import BorderLimits
 from controller.config.settings import load_settings
 from controller.store import Store
 from controller.store.access.audit import AuditQuery, broken_links
@@ -36,7 +36,7 @@ for method, path, body, headers in json.loads(sys.argv[2]):
     client = http.client.HTTPConnection("controller")
     client.sock = socket.socket(socket.AF_UNIX)
     client.sock.connect(sys.argv[1])
-    client.request(method, path, body=None if body is None else json.dumps(body), headers=headers)
+    client.request(method, "/api/v1" + path, body=None if body is None else json.dumps(body), headers=headers)
     answer = client.getresponse()
     print(json.dumps([answer.status, answer.read().decode()]))
 """
@@ -65,7 +65,7 @@ def call(fun, target="web*", **more):
 
 def admin(served, **headers: str) -> httpx.Client:
     transport = httpx.HTTPTransport(uds=str(served.settings.socket), verify=False)
-    return httpx.Client(transport=transport, base_url="http://c", timeout=30, trust_env=False, headers=headers)
+    return httpx.Client(transport=transport, base_url="http://c/api/v1", timeout=30, trust_env=False, headers=headers)
 
 
 def asked_by(client, question):
@@ -102,7 +102,8 @@ def test_another_user_may_what_rules_say_and_nothing_else(desk, config_dir, serv
     codes = [code for code, _ in answers]
     assert codes == [200, 200, 200, 403, 403, 403, 200, 403, 403, 200, 403, 403, 403, 403]
     assert json.loads(answers[0][1]) == {
-        "user": "nobody", "groups": ["nogroup"], "method": "socket", "token": "", "everything": False
+        "user": "nobody", "groups": ["nogroup"], "method": "socket", "token": "", "everything": False,
+        "scopes": [],
     }  # fmt: skip
     assert "no rule of publisher_acl lets nobody call cmd.run on all of these minions" in answers[3][1]
     assert "docs/access.md" in answers[3][1]
@@ -194,16 +195,21 @@ def test_who_has_no_rule_may_nothing(desk, config_dir, serve_desk, route):
     method, path = route.split()
     with serve_desk(desk, load_settings(config_dir)) as served:
         [(code, text)] = ask_as_nobody(served, (method, path, {"ids": ["x"]} if method == "POST" else None))
-    free = NEEDS.get(route) in (ANYONE, FUNCTIONS) and route not in ("POST /login", "POST /tokens/revoke")
-    assert code == ((400 if method == "POST" else 200) if free else 400 if route == "POST /login" else 403), text
+    free = NEEDS.get(route) in (ANYONE, KNOWN, FUNCTIONS) and route != "POST /tokens/revoke"
+    allowed = 401 if path == "/session" and method != "POST" else 400 if method == "POST" else 200
+    assert code == (allowed if free else 403), text
     assert desk.users == []
 
 
 def test_each_route_of_the_table_is_there_and_changes_leave_a_row(desk, config_dir, serve_desk):
     """Also routes that are added later: what is not in the table needs the role admin, and is kept all the same."""
     desk.delete = desk.accept
-    app = admin_app(None, None, ApiLimits(), lambda _: None)
-    routes = {f"{method} {route.path}" for route in app.routes for method in getattr(route, "route_handler_map", ())}
+    app = api_app(None, None, BorderLimits(), 60, lambda _: None)
+    routes = {
+        f"{method} {route.path.removeprefix(PREFIX)}"
+        for route in app.routes
+        for method in getattr(route, "route_handler_map", ())
+    }
     assert set(NEEDS) <= routes
     body = {
         "names": ["*"], "target": {"expression": "web*"}, "fun": "test.ping", "pull": "1", "user": "ci", "seconds": 60,
@@ -213,7 +219,7 @@ def test_each_route_of_the_table_is_there_and_changes_leave_a_row(desk, config_d
     with serve_desk(desk, load_settings(config_dir)) as served, admin(served) as client:
         for route in sorted(routes):
             method, path = route.split()
-            if method != "POST" or path == "/login":
+            if method != "POST" or NEEDS.get(f"{method} {path}") == ANYONE:
                 continue
             before = len(rows(served))
             answer = _ask_with_what_it_takes(client, path, body)
@@ -249,11 +255,12 @@ def test_a_token_is_who_it_was_given_to(desk, config_dir, serve_desk):
             assert holder.post("/tokens/revoke", json={"ids": [made["view"]["id"], "other"]}).status_code == 403
             assert holder.post("/tokens/revoke", json={"ids": [made["view"]["id"]]}).json() == [made["view"]["id"]]
             refused = holder.get("/status")
-            assert refused.status_code == 403
+            assert refused.status_code == 401
+            assert refused.headers["www-authenticate"] == "Bearer"
             assert "revoked" in refused.text
         for wrong in ("x", "x" * 5000, made["token"][:-1], made["view"]["id"], "%"):
             with admin(served, authorization=f"Bearer {wrong}") as holder:
-                assert holder.get("/healthz").status_code == 403, wrong
+                assert holder.get("/whoami").status_code == 401, wrong
         assert client.get("/tokens").json() == []
         assert made["token"] not in json.dumps([row.detail for row in rows(served)])
     with Store(served.settings.store_url) as store:
@@ -265,7 +272,7 @@ def test_a_token_expires_and_there_are_so_many(desk, config_dir, serve_desk):
     with serve_desk(desk, load_settings(config_dir)) as served, admin(served) as client:
         short = client.post("/tokens", json={"user": "a", "seconds": 0.001}).json()
         with admin(served, authorization=f"Bearer {short['token']}") as holder:
-            assert holder.get("/whoami").status_code == 403
+            assert holder.get("/whoami").status_code == 401
         codes = [client.post("/tokens", json={"user": "a", "seconds": 60}).status_code for _ in range(3)]
         assert codes == [200, 200, 409]
         for seconds in (0, -1, 1e12):

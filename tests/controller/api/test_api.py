@@ -14,8 +14,8 @@ import httpx
 import msgspec
 import pytest
 
+from controller.api.listening import CannotListen
 from controller.api.public import CachedExposition
-from controller.api.serving import CannotListen
 from controller.config.settings import load_settings
 from controller.observe.metrics import Metrics
 from controller.schema.errors import ErrorView
@@ -24,7 +24,7 @@ from controller.schema.minions import StatusView
 
 def admin(served) -> httpx.Client:
     transport = httpx.HTTPTransport(uds=str(served.settings.socket), verify=False)
-    return httpx.Client(transport=transport, base_url="http://controller", timeout=30, trust_env=False)
+    return httpx.Client(transport=transport, base_url="http://controller/api/v1", timeout=30, trust_env=False)
 
 
 def public(served) -> httpx.Client:
@@ -279,7 +279,7 @@ def test_two_controllers_do_not_share_a_socket(served, desk, serve_desk):
     with pytest.raises(CannotListen, match="running already"), serve_desk(desk, served.settings):
         pass
     with admin(served) as client:
-        assert client.get("/healthz").text == "ok\n"
+        assert client.get("/whoami").status_code == 200
 
 
 def test_the_socket_of_a_dead_controller_is_replaced_but_a_file_is_not(desk, config_dir, serve_desk):
@@ -289,7 +289,7 @@ def test_the_socket_of_a_dead_controller_is_replaced_but_a_file_is_not(desk, con
     dead.bind(str(settings.socket))
     dead.close()
     with serve_desk(desk, settings) as served, admin(served) as client:
-        assert client.get("/healthz").text == "ok\n"
+        assert client.get("/whoami").status_code == 200
     settings.socket.write_text("mine")
     with pytest.raises(CannotListen, match="no socket"), serve_desk(desk, settings):
         pass

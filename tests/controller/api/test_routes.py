@@ -20,9 +20,9 @@ from litestar.routes import HTTPRoute
 from other_users import let_through
 
 from controller.access.access import Access
-from controller.api.admin import admin_app
+from controller.api.app import api_app
 from controller.api.public import public_app
-from controller.config.limits import ApiLimits, WebhookLimits
+from controller.config.limits import BorderLimits, WebhookLimits
 from controller.config.settings import load_settings
 from controller.observe.metrics import Metrics
 from controller.schema.controller_api import ControllerApi
@@ -43,7 +43,7 @@ def table(app: Litestar) -> set[str]:
     return {one for one in found if not one.startswith("OPTIONS ")}
 
 
-ADMIN = table(admin_app(cast(ControllerApi, None), cast(Access, None), ApiLimits(), lambda _: None))
+ADMIN = table(api_app(cast(ControllerApi, None), cast(Access, None), BorderLimits(), 60, lambda _: None))
 
 
 def public(served: Any) -> httpx.Client:

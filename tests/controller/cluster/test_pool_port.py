@@ -17,7 +17,7 @@ import pytest
 import zmq
 
 from controller.access.principals import NOBODY, Principal
-from controller.api.serving import serve, serve_apps
+from controller.api.serving import Applications, serve, serve_apps
 from controller.cluster.asker import HEADER, asker_of, header_of
 from controller.cluster.forwarding import ForwardedSocket, Forwarding
 from controller.cluster.pool_port import PoolApps, pool_port
@@ -39,6 +39,10 @@ def new_keys():
 KEYS = new_keys()
 
 
+async def ready():
+    return ""
+
+
 class Scene:
     """A leader with its port for controllers, and one that waits."""
 
@@ -53,7 +57,7 @@ class Scene:
     def waiting(self):
         """Who asks on the socket of the one that waits."""
         transport = httpx.AsyncHTTPTransport(uds=str(self.socket), verify=False)
-        return httpx.AsyncClient(transport=transport, base_url="http://controller", timeout=30, trust_env=False)
+        return httpx.AsyncClient(transport=transport, base_url="http://controller/api/v1", timeout=30, trust_env=False)
 
     def direct(self, context):
         """Who connects to the port itself."""
@@ -77,9 +81,9 @@ async def make_scene(desk, config_dir, tmp_path):
             metrics = Metrics(time.time)
             access = make_access(settings, store, metrics, time.time, desk.select_compound, str)
             listening = await stack.enter_async_context(
-                serve(desk, access, settings, metrics, lambda project, number: False)
+                serve(desk, access, settings, metrics, lambda project, number: False, is_ready=ready)
             )
-            apps = PoolApps(listening.admin, listening.public)
+            apps = PoolApps(listening.apps)
             port = await stack.enter_async_context(
                 pool_port(
                     apps, pool_tls(KEYS).server, settings, lambda _: known, lambda name, count=1: refused.append(name)
@@ -88,7 +92,8 @@ async def make_scene(desk, config_dir, tmp_path):
             forwarding = Forwarding(pool_tls(KEYS).client, limit)
             stack.push_async_callback(forwarding.close)
             own = replace(settings, sock_dir=tmp_path / "waiting", http_port=0)
-            await stack.enter_async_context(serve_apps(ForwardedSocket(forwarding), None, own, metrics))
+            waiting = Applications(admin=ForwardedSocket(forwarding), public=None, port=None)
+            await stack.enter_async_context(serve_apps(waiting, own, metrics))
             return Scene(port, forwarding, own.socket, refused)
 
         yield make
@@ -170,12 +175,12 @@ async def test_another_key_and_no_key_get_nothing(make_scene):
     for context in (nobody, other, unchecked):
         async with scene.direct(context) as client:
             with pytest.raises(httpx.TransportError):
-                await client.get("/socket/healthz")
+                await client.get("/socket/api/v1/whoami")
     async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{scene.port}", trust_env=False) as client:
         with pytest.raises(httpx.TransportError):
-            await client.get("/socket/healthz")
+            await client.get("/socket/api/v1/whoami")
     async with scene.direct(pool_tls(KEYS).client) as client:
-        assert (await client.get("/socket/healthz")).text == "ok\n"
+        assert (await client.get("/socket/api/v1/whoami")).status_code == 401
 
 
 async def test_who_asks_is_told_by_a_controller_alone(make_scene):
@@ -184,9 +189,9 @@ async def test_who_asks_is_told_by_a_controller_alone(make_scene):
     alice = {HEADER.decode(): header_of(Principal(name="alice")).decode()}
     root = {HEADER.decode(): header_of(Principal(name="root", everything=True)).decode()}
     async with scene.direct(pool_tls(KEYS).client) as client:
-        assert (await client.get("/socket/status")).status_code == 403
-        assert (await client.get("/socket/status", headers=alice)).status_code == 403
-        assert (await client.get("/socket/status", headers=root)).status_code == 200
+        assert (await client.get("/socket/api/v1/status")).status_code == 401
+        assert (await client.get("/socket/api/v1/status", headers=alice)).status_code == 403
+        assert (await client.get("/socket/api/v1/status", headers=root)).status_code == 200
         assert (await client.get("/http/healthz", headers=root)).text == "ok\n"
         for path in ("/http/status", "/status", "/socket"):
             assert (await client.get(path, headers=root)).status_code == 404, path
@@ -205,14 +210,14 @@ async def test_strangers_that_say_nothing_leave_room_for_controllers(make_scene)
         await writer.wait_closed()
     assert scene.refused == ["strangers", "handshake-seconds", "handshake-seconds"]
     async with scene.waiting() as client:
-        assert (await client.get("/healthz")).text == "ok\n"
+        assert (await client.get("/whoami")).status_code == 200
 
 
 async def test_strangers_do_not_count_for_controllers(make_scene):
     scene = await make_scene(known=True, strangers=1, handshake_seconds=1.0)
     held = [await asyncio.open_connection("127.0.0.1", scene.port) for _ in range(5)]
     async with scene.waiting() as client:
-        assert (await client.get("/healthz")).text == "ok\n"
+        assert (await client.get("/whoami")).status_code == 200
     for _, writer in held:
         writer.close()
         await writer.wait_closed()

@@ -1,4 +1,4 @@
-"""Rollouts and rollbacks, on the controller's unix socket. Part of `admin`."""
+"""Rollouts and rollbacks."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Final
 from litestar import Response, get, post
 
 from controller.api import encoding
-from controller.api.asked import AdminRequest, body_of, query_of, service_of, user_of
+from controller.api.asked import AdminRequest, access_of, body_of, principal_of, query_of, service_of, user_of
 from controller.schema.fleet.rollouts import (
     QuarantineQuestion,
     RollbackQuestion,
@@ -15,6 +15,9 @@ from controller.schema.fleet.rollouts import (
     RolloutQuestion,
     RolloutsQuery,
 )
+
+_APPROVALS = ("approve", "promote")
+"""What lets a rollout go on that waits for somebody: the one who pushed may be an operator."""
 
 
 @get("/rollouts")
@@ -33,6 +36,9 @@ async def rollout(request: AdminRequest) -> Response[bytes]:
 async def change(request: AdminRequest) -> Response[bytes]:
     """`saltern rollout pause` and the like."""
     asked = await body_of(request, RolloutQuestion)
+    if asked.action in _APPROVALS:
+        detail = {"name": asked.name}
+        access_of(request).require(principal_of(request), "approver", f"{asked.action} a rollout", detail)
     return encoding.answer(service_of(request).change_rollout(asked.name, asked.action, user=user_of(request)))
 
 

@@ -1,4 +1,4 @@
-"""Tokens and the audit log, on the controller's unix socket. Part of `admin`."""
+"""Tokens and the audit log."""
 
 from __future__ import annotations
 
@@ -40,6 +40,7 @@ async def who_am_i(request: AdminRequest) -> Response[bytes]:
             method=asker.method,
             token=asker.token,
             everything=asker.everything,
+            scopes=asker.scopes,
         )
     )
 
@@ -69,7 +70,13 @@ async def create_token(request: AdminRequest) -> Response[bytes]:
     if not 0 < len(asked.user) <= _MOST_TEXT or len(asked.note) > _MOST_TEXT or len(asked.groups) > _MOST_GROUPS:
         raise ServiceError("bad-request", f"a user and a note have up to {_MOST_TEXT} characters")
     token, record = access.tokens.give(
-        asked.user, asked.groups, "socket", asked.seconds, by=principal_of(request).name, note=asked.note
+        asked.user,
+        asked.groups,
+        "socket",
+        asked.seconds,
+        by=principal_of(request).name,
+        note=asked.note,
+        scopes=asked.scopes,
     )
     return encoding.answer(NewToken(token=token, view=_token(record)))
 
@@ -109,7 +116,9 @@ async def export_audit(request: AdminRequest) -> Response[bytes]:
     return encoding.answer(AuditPage(rows=tuple(_row(each) for each in rows if each.seq > after), broken=broken))
 
 
-ROUTES: Final = (who_am_i, log_in, tokens, create_token, revoke_tokens, audit, export_audit)
+ROUTES: Final = (who_am_i, tokens, create_token, revoke_tokens, audit, export_audit)
+OPEN_ROUTES: Final = (log_in,)
+"""What anybody may send."""
 
 
 def _token(record: TokenRecord) -> TokenView:
@@ -122,6 +131,9 @@ def _token(record: TokenRecord) -> TokenView:
         expires=record.expires,
         created_by=record.created_by,
         note=record.note,
+        scopes=record.scopes,
+        kind=record.kind,
+        parent=record.parent,
     )
 
 
@@ -136,5 +148,7 @@ def _row(record: AuditRecord) -> AuditView:
         detail=record.detail,
         allowed=record.allowed,
         why=record.why,
+        address=record.address,
+        request=record.request,
         digest=record.digest.hex(),
     )

@@ -1,4 +1,4 @@
-"""Notifications, on the controller's unix socket. Part of `admin`."""
+"""Notifications."""
 
 from __future__ import annotations
 

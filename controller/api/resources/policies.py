@@ -1,4 +1,4 @@
-"""The policy of minions, on the controller's unix socket. Part of `admin`."""
+"""The policy of minions."""
 
 from __future__ import annotations
 

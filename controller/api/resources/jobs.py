@@ -1,4 +1,4 @@
-"""Jobs and the minions that they reach, on the controller's unix socket. Part of `admin`."""
+"""Jobs and the minions that they reach."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Keys that are accepted beforehand and enrolment tokens, on the controller's unix socket. Part of `admin`."""
+"""Keys that are accepted beforehand and enrolment tokens."""
 
 from __future__ import annotations
 

@@ -1,30 +1,17 @@
-"""The API of people who may use this controller: everything that the command line does, on a unix socket.
-
-Who may do what is asked of `access` for each request (`permissions`); without rules, root and the controller's own user
-alone can open the socket. Questions go to the `ControllerApi` unchanged.
-"""
+"""What the command line asks of the whole controller and of its minions."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
-from litestar import Litestar, Response, get, post
-from litestar.datastructures import State
+from litestar import Response, get, post
 from litestar.response import Stream
 from msgspec import structs
 
-from controller.access.access import Access
 from controller.access.decision import AskedFunction
-from controller.api import access as access_routes
-from controller.api import encoding, enrolment, event_stream
-from controller.api import jobs as job_routes
-from controller.api import notifications as notification_routes
-from controller.api import policies as policy_routes
-from controller.api import rollouts as rollout_routes
+from controller.api import encoding, event_stream
 from controller.api.asked import AdminRequest, access_of, body_of, principal_of, query_of, service_of, user_of
-from controller.api.permissions import guard
-from controller.config.limits import ApiLimits
-from controller.schema.controller_api import ControllerApi
 from controller.schema.errors import ServiceError
 from controller.schema.fleet.adoption import AdoptQuestion
 from controller.schema.fleet.status import FleetStatusQuery
@@ -51,70 +38,6 @@ from controller.schema.requests import (
 )
 from controller.schema.schedules import ScheduleRunQuestion, ScheduleSwitchQuestion
 from controller.schema.targets import TargetExpression
-from options.limits import CountRefusal
-
-
-def admin_app(service: ControllerApi, access: Access, limits: ApiLimits, on_refusal: CountRefusal) -> Litestar:
-    """The application for the socket."""
-    return Litestar(
-        route_handlers=[
-            health,
-            status,
-            fleet_status,
-            workers,
-            remotes,
-            fetch_remotes,
-            keys,
-            controller_key,
-            key_refusals,
-            accept,
-            reject,
-            delete,
-            diff,
-            fleet_diff,
-            history,
-            compile_detail,
-            run_detail,
-            why,
-            blame,
-            call,
-            sync,
-            runner,
-            pause,
-            resume,
-            confirm,
-            preview,
-            adopt,
-            pulls,
-            unapply,
-            reactions,
-            reaction,
-            orchestrations,
-            orchestration,
-            schedule,
-            run_scheduled,
-            switch_schedule,
-            events,
-            *access_routes.ROUTES,
-            *enrolment.ROUTES,
-            *job_routes.ROUTES,
-            *notification_routes.ROUTES,
-            *policy_routes.ROUTES,
-            *rollout_routes.ROUTES,
-        ],
-        guards=[guard],
-        state=State({"service": service, "access": access}, deep_copy=False),
-        exception_handlers=encoding.exception_handlers(on_refusal),
-        openapi_config=None,
-        logging_config=None,
-        request_max_body_size=limits.body_bytes,
-    )
-
-
-@get("/healthz")
-async def health() -> str:
-    """Answers when the controller does."""
-    return "ok\n"
 
 
 @get("/status")
@@ -386,6 +309,46 @@ async def events(request: AdminRequest) -> Stream:
     if "text/event-stream" in request.headers.get("accept", ""):
         return event_stream.answer(pieces)
     return await encoding.open_stream(pieces)
+
+
+ROUTES: Final = (
+    status,
+    fleet_status,
+    workers,
+    remotes,
+    fetch_remotes,
+    keys,
+    controller_key,
+    key_refusals,
+    accept,
+    reject,
+    delete,
+    diff,
+    fleet_diff,
+    history,
+    compile_detail,
+    run_detail,
+    why,
+    blame,
+    call,
+    sync,
+    runner,
+    pause,
+    resume,
+    confirm,
+    preview,
+    adopt,
+    pulls,
+    unapply,
+    reactions,
+    reaction,
+    orchestrations,
+    orchestration,
+    schedule,
+    run_scheduled,
+    switch_schedule,
+    events,
+)
 
 
 def _require_calls(
