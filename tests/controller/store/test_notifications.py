@@ -35,7 +35,7 @@ def test_the_oldest_of_a_receiver_make_room_and_no_other_receivers(store):
     table.put(entry(0, "mail"), ROOM)
     assert table.keep({}, (), {}, [entry(number) for number in range(1, 6)], ROOM) == {"chat": 2}
     assert waiting(table) == ["m3", "m4", "m5"]
-    assert table.put(entry(6, size=980), ROOM) == 2
+    assert table.put(entry(6, size=990), ROOM) == 2
     assert waiting(table) == ["m5", "m6"]
     assert waiting(table, "mail") == ["m0"]
 
