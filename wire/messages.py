@@ -32,6 +32,8 @@ SETS_INTERVAL = "sets-interval"
 """Says in `Hello.takes` that the minion knows `AliveInterval`."""
 HEALS_ALONE = "heals-alone"
 """Says in `Hello.takes` that the minion knows `Autonomy`."""
+GOES_BACK = "goes-back"
+"""Says in `Hello.takes` that the minion knows `Confirmed`."""
 MOST_CHECKED = 1000
 """Calls in one `CheckCalls`."""
 NOT_APPLIED = "none"
@@ -112,9 +114,11 @@ class Hello(_Message, tag="hello", frozen=True, kw_only=True):
     """Whether documents and runs of this controller count: of several controllers at once, one's do."""
     takes: Annotated[tuple[Name, ...], Meta(max_length=100)] = ()
     """What it understands beside what all minions of its protocol do: `STATES_OF_CALL`, `RETURNERS_OF_CALL`,
-    `ROTATE_KEY`, `CHECKS_CALLS`, `CHECKS_RUNS`, `SETS_INTERVAL`, `HEALS_ALONE`."""
+    `ROTATE_KEY`, `CHECKS_CALLS`, `CHECKS_RUNS`, `SETS_INTERVAL`, `HEALS_ALONE`, `GOES_BACK`."""
     autonomy: Name = ""
     """`Autonomy.digest` of the rules that it has; empty: it has none."""
+    confirmed: Name = ""
+    """`Confirmed.digest` of the rules that it has; empty: it has none."""
 
 
 class Grains(_Message, tag="grains", frozen=True, kw_only=True):
@@ -175,9 +179,11 @@ class OwnRun(msgspec.Struct, frozen=True, kw_only=True):
     """Why the minion began a run of the kind `remediate` by itself."""
 
     drift_run: Name
-    """The drift check that it follows from."""
+    """The drift check that it follows from; empty where it went back."""
     alone: MessageSeconds
     """Seconds for which it had reached no controller."""
+    back_from: Name = ""
+    """Digest of the document that nobody confirmed, and that it went back from; empty: it put drift right."""
 
 
 Ending: TypeAlias = Literal["", "compile error", "refused", "timed out", "unreachable", "cancelled"]
@@ -506,6 +512,21 @@ class Autonomy(_Message, tag="autonomy", frozen=True, kw_only=True):
     """`reactors.remediation.AutonomyRules` as plain values."""
 
 
+class Confirmed(_Message, tag="confirmed", frozen=True, kw_only=True):
+    """What is confirmed on the minion, and by which rules it goes back to that while it reaches no controller.
+
+    `patch` turns the document with digest `base` into the confirmed one, as in `DesiredUpdate`: the minion keeps it
+    beside the one that it holds. It is sent before the run that somebody has to confirm.
+    """
+
+    digest: str
+    """Of the rules; empty: there are none, and the minion never goes back by itself."""
+    rules: dict[str, Any] = {}
+    """`reactors.confirmation.ConfirmRules` as plain values."""
+    base: Name = ""
+    patch: Any = None
+
+
 class Preview(_Message, tag="preview", frozen=True, kw_only=True):
     """Like `DesiredUpdate` and `Run` with test=True in one, for a document that is never stored."""
 
@@ -711,6 +732,7 @@ ToMinion: TypeAlias = (
     | DesiredUpdate
     | Run
     | Autonomy
+    | Confirmed
     | Preview
     | Call
     | CheckCalls

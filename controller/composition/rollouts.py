@@ -97,6 +97,7 @@ def compose_rollouts(shared: Shared, reconciler: Reconciler) -> FleetParts:
         rollbacks=held, live_label=lambda: shared.live.label, on_taken_back=metrics.taken_back
     )
     reconciler.confirmations.take_back = unconfirmed.add
+    reconciler.confirmations.hold = unconfirmed.went_back
     return FleetParts(
         rollouts=rollouts, quarantine=quarantine, minion_rollbacks=held, unconfirmed=unconfirmed, go_live=go_live
     )

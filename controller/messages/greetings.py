@@ -92,6 +92,7 @@ class Greetings:
             applied=applied_of(message.applied),
             follows=message.follows,
             autonomy=message.autonomy,
+            confirmed=message.confirmed,
             relay=incoming.relay,
         )
 

@@ -45,6 +45,9 @@ remediations."""
 HEALED_ALONE = "healed while the controller was away"
 """The cause of a remediation that a minion began by itself."""
 
+WENT_BACK_ALONE = "nobody confirmed it in time: went back while the controller was away"
+"""The cause of a run by which a minion went back by itself."""
+
 MOST_TOLD = 50
 """States in an event about drift."""
 
@@ -134,11 +137,18 @@ class RunResults:
     def _own_run(self, session: Session, result: RunResult) -> RunRecord:
         store, minion = self.context.store, session.minion
         revision = revision_of(digest_of(result.digest), store.desired.get(minion), store.applied.get(minion))
+        if result.own is not None and result.own.back_from:
+            found = [row.confirmation for row in store.minions.status([minion]) if row.confirmation is not None]
+            revision = next((each.revision for each in found if each.digest == result.digest), revision)
         run = self.own_record(minion, result, revision)
         store.runs.create(run)
         if result.kind == "remediate":
-            self.reconciler.minion_remediated(run, result.own.drift_run if result.own else "")
-            self.context.metrics.remediated_alone(result.outcome)
+            own = result.own
+            if own is not None and own.back_from:
+                self.reconciler.minion_went_back(run, digest_of(own.back_from))
+            else:
+                self.reconciler.minion_remediated(run, own.drift_run if own is not None else "")
+                self.context.metrics.remediated_alone(result.outcome)
         # A minion starts these itself, as many as it likes.
         store.runs.prune(self.keep_runs, minion, self.keep_bytes)
         return run
@@ -199,7 +209,9 @@ class RunResults:
         elif result.ending == NEVER_BEGUN:
             self.reconciler.never_began(run)
         else:
-            self.reconciler.ended(run, result.outcome, cause=event)
+            own = result.own if is_own_run(run.run_id, "remediate") else None
+            back_from = digest_of(own.back_from) if own is not None else ""
+            self.reconciler.ended(run, result.outcome, cause=event, back_from=back_from)
 
     def keep_report(self, run: RunRecord, result: RunResult, known: dict[str, PruneReport]) -> None:
         """What no state names any more, after a run that looked at the whole inventory.
@@ -349,6 +361,8 @@ def _own_reason(result: RunResult) -> str:
         return "schedule"
     if result.own is None:
         return HEALED_ALONE
+    if result.own.back_from:
+        return f"{WENT_BACK_ALONE} for {result.own.alone:.0f} s"
     about = f": drift {result.own.drift_run}" if _DRIFT_ID.fullmatch(result.own.drift_run) else ""
     return f"{HEALED_ALONE} for {result.own.alone:.0f} s{about}"
 

@@ -24,6 +24,10 @@ def _nobody(_minion: str, _waiting: str) -> None:
     """Nobody takes minions back."""
 
 
+def _no_hold(_known: ConfirmationRecord) -> None:
+    """Nobody holds minions."""
+
+
 @dataclass(slots=True, kw_only=True)
 class ConfirmationKeeper:
     """The confirmations of all minions."""
@@ -33,6 +37,8 @@ class ConfirmationKeeper:
     clock: Callable[[], float]
     take_back: Callable[[str, str], None] = _nobody
     """Has a minion taken back to what is confirmed there, soon, if this document still waits."""
+    hold: Callable[[ConfirmationRecord], None] = _no_hold
+    """Has a minion held at what is confirmed there, at once, as it went back to that."""
 
     def carry_out(self, row: StatusRow, instruction: ConfirmInstruction, policy: MinionPolicy) -> None:
         """Do what was decided."""
@@ -54,6 +60,23 @@ class ConfirmationKeeper:
             data = {"id": minion, "until": now + seconds}
             self.bus.publish(f"saltern/minion/{minion}/unconfirmed", data, revision=row.applied_label)
             log.info("waits for a confirmation", minion=minion, seconds=seconds)
+
+    def went_back(self, minion: str, digest: str, back_from: str) -> None:
+        """A minion that reached no controller went back by itself: it is held there, unless people decided otherwise.
+
+        Part of the transaction that stores the result of its run, so that what it left is not applied once more.
+
+        Args:
+            minion: which.
+            digest: of the document that it went back to.
+            back_from: of the one that nobody had confirmed as far as it knew.
+        """
+        for row in self.store.minions.status([minion]):
+            known, desired = row.confirmation, row.desired.digest if row.desired is not None else ""
+            if known is None or row.hold is not None or known.digest != digest or desired == digest:
+                continue  # confirmed meanwhile, or held already, or git says the same
+            if back_from in (known.waiting, desired):
+                self.hold(known)
 
     def confirm(self, rows: Iterable[StatusRow], user: str) -> dict[str, int]:
         """Keep what waits on these minions and is applied to its end: minion -> id of the event that says so."""

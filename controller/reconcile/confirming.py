@@ -64,6 +64,8 @@ class ReachedDocument:
     """Digest of what a run reached last: of the applied document, or of one whose run ended badly."""
     unchanged: bool
     """Whether its run had nothing to change."""
+    desired: str = ""
+    """Digest of what it shall have."""
     busy: bool
     """Whether a run goes on there."""
     paused: bool
@@ -88,6 +90,8 @@ def confirming(
         return (NoteConfirmation() if known.waiting else None), None
     if reached.busy:
         return None, None  # its end is looked at
+    if reached.desired == known.confirmed and not known.waiting:
+        return None, None  # it went back by itself, and has what was confirmed meanwhile before it
     if reached.unchanged and not known.waiting:
         return NoteConfirmation(applied=True), None
     if reached.digest != known.waiting:

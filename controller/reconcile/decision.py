@@ -13,6 +13,7 @@ from typing import TypeAlias
 
 from controller.policy.policy import MinionPolicy
 from controller.reconcile.confirming import Confirmation, ConfirmInstruction, ReachedDocument, confirming
+from reactors.confirmation import ConfirmRules, digest_of_confirm_rules
 from reactors.remediation import MOST_ACTING, AutonomyRules, digest_of_rules, remediation_pause
 from reactors.windows import look
 from wire.messages import APPLIES_NOW
@@ -137,6 +138,10 @@ class ObservedState:
     """Whether the minion can be told what it may do while it reaches no controller."""
     autonomy: str = ""
     """Digest of the rules for that which it has, or was sent in this session."""
+    knows_confirmed: bool = False
+    """Whether the minion can be told how it goes back by itself from what nobody confirmed, and its policy is known."""
+    confirmed: str = ""
+    """Digest of the rules for that which it has, or was sent in this session."""
     knows_checks: bool = False
     """Whether the minion can be asked how a run stands that it may not know of."""
     acting: tuple[str, ...] = ()
@@ -167,6 +172,13 @@ class SendAutonomy:
     """Tell the minion what it may do while it reaches no controller; None: nothing."""
 
     rules: AutonomyRules | None
+
+
+@dataclass(frozen=True, slots=True)
+class SendConfirmed:
+    """Tell the minion what is confirmed, and how it goes back to that by itself; None: never."""
+
+    rules: ConfirmRules | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -300,6 +312,7 @@ WithConnection: TypeAlias = (
     SendDesired
     | SendApplied
     | SendAutonomy
+    | SendConfirmed
     | TakeApplied
     | Apply
     | ApplyRequested
@@ -337,7 +350,7 @@ def reconcile(
 
     `run_timeout`: seconds after which a run without a result is given up.
     """
-    told = _tell_autonomy(state, policy)
+    told = [*_tell_autonomy(state, policy), *_tell_confirmed(state, policy, run_timeout)]
     if state.request is not None:
         return told + _answer(state, state.request, policy, now)
     return told + _unasked(state, policy, now, run_timeout)
@@ -387,6 +400,30 @@ def autonomy_rules(state: ObservedState, policy: MinionPolicy) -> AutonomyRules 
     )
 
 
+def _tell_confirmed(state: ObservedState, policy: MinionPolicy, run_timeout: float) -> list[Instruction]:
+    """Before anything is run that somebody has to confirm, and as soon as somebody has."""
+    if not (state.connected and state.follows and state.knows_confirmed):
+        return []
+    rules = confirm_rules(state, policy, run_timeout)
+    return [] if digest_of_confirm_rules(rules) == state.confirmed else [SendConfirmed(rules)]
+
+
+def confirm_rules(state: ObservedState, policy: MinionPolicy, run_timeout: float) -> ConfirmRules | None:
+    """By which rules a minion that reaches no controller goes back to what is confirmed; None: it does not."""
+    known = state.confirmation
+    if known is None or policy.apply != "confirm":
+        return None
+    return ConfirmRules(
+        confirmed=known.confirmed,
+        waiting=known.waiting,
+        seconds=policy.confirm,
+        run_seconds=run_timeout,
+        windows=policy.windows,
+        retry=policy.retry,
+        paused=state.paused or state.hold_until is not None,
+    )
+
+
 def _and_look_at(instructions: list[Instruction], until: float) -> list[Instruction]:
     """A minion has one timer, of which the earliest time counts."""
     if math.isinf(until):
@@ -403,6 +440,7 @@ def _reached(state: ObservedState) -> ReachedDocument:
         applied=state.applied,
         digest=last.digest if last is not None and not last.good else state.applied,
         unchanged=state.unchanged,
+        desired=state.desired,
         busy=state.open_run is not None,
         paused=state.paused,
     )

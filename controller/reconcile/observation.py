@@ -12,7 +12,7 @@ from controller.reconcile.confirming import Confirmation
 from controller.reconcile.decision import Drift, LastRun, ObservedState, OpenRun, Request
 from controller.sessions.sessions import Session
 from controller.store import ConfirmationRecord, RunRecord, StatusRow
-from wire.messages import CHECKS_RUNS, HEALS_ALONE
+from wire.messages import CHECKS_RUNS, GOES_BACK, HEALS_ALONE
 
 GOOD = frozenset({"ok", "changed"})
 """Outcomes after which a document counts as applied."""
@@ -92,6 +92,8 @@ def observe(
         taken_back=taken_back,
         knows_autonomy=session is not None and HEALS_ALONE in session.takes,
         autonomy=session.autonomy if session else "",
+        knows_confirmed=session is not None and GOES_BACK in session.takes,
+        confirmed=session.confirmed if session else "",
         knows_checks=session is not None and CHECKS_RUNS in session.takes,
         acting=acting,
         hold_until=row.hold.until if row.hold else None,

@@ -45,6 +45,7 @@ from controller.reconcile.decision import (
     Resend,
     SendApplied,
     SendAutonomy,
+    SendConfirmed,
     SendDesired,
     SkipCheck,
     TakeApplied,
@@ -81,9 +82,10 @@ from controller.store import (
 )
 from reactors.bus import Bus
 from reactors.clock_steps import ClockSteps
+from reactors.confirmation import ConfirmRules, digest_of_confirm_rules
 from reactors.remediation import AutonomyRules, digest_of_rules
 from reactors.windows import look, window_text
-from wire.messages import Autonomy, CheckCalls, Run, RunKind
+from wire.messages import Autonomy, CheckCalls, Confirmed, Run, RunKind
 from wire.server.server import Server
 
 log = structlog.get_logger("saltern.reconcile")
@@ -307,7 +309,7 @@ class Reconciler:
         # After a restart the policy of a minion may not be known yet: that forgets no confirmation.
         if state.confirmation is None or self.live.knows(self._attempted(row)):
             return state
-        return replace(state, confirmation=None)
+        return replace(state, confirmation=None, knows_confirmed=False)
 
     def _superseded(self, row: StatusRow) -> bool:
         """Whether a minion that was taken back shall have what is live, which is compiled for it."""
@@ -375,6 +377,8 @@ class Reconciler:
                 self._send_applied(row, session)
             case SendAutonomy(rules=rules):
                 self._send_autonomy(session, rules)
+            case SendConfirmed(rules=rules):
+                self._send_confirmed(session, rules)
             case TakeApplied():
                 self._applied_without_run(row)
                 self.wake([minion])
@@ -466,6 +470,17 @@ class Reconciler:
         digest, plain = digest_of_rules(rules), {} if rules is None else msgspec.to_builtins(rules)
         message = Autonomy(digest=digest, rules=plain)
         self._outbox.send(session, message, partial(setattr, session, "autonomy", digest))
+
+    def _send_confirmed(self, session: Session, rules: ConfirmRules | None) -> None:
+        digest = digest_of_confirm_rules(rules)
+        message = Confirmed(digest=digest)
+        if rules is not None:
+            # What was sent may not have come yet: then nobody knows what a patch would have to fit.
+            held = session.held if session.sent_digest in ("", session.held) else ""
+            document = self.documents.desire(0, rules.confirmed, held)
+            plain = msgspec.to_builtins(rules)
+            message = Confirmed(digest=digest, rules=plain, base=document.base, patch=document.patch)
+        self._outbox.send(session, message, partial(setattr, session, "confirmed", digest))
 
     def _apply(self, row: StatusRow, session: Session, whole: bool) -> None:
         reason, keys, note = self._revision_reason(row), None, ""
@@ -631,6 +646,12 @@ class Reconciler:
         """A run that somebody else began: id of the event of its start."""
         self._run_events[run_id] = event
 
+    def minion_went_back(self, run: RunRecord, back_from: str) -> None:
+        """A minion tells that it went back by itself from what nobody confirmed."""
+        data = {"id": run.minion, "run": run.run_id, "from": back_from, "cause": run.reason}
+        event = self.bus.publish(f"saltern/minion/{run.minion}/went-back", data, revision=run.revision)
+        self._run_events[run.run_id] = event.id
+
     def minion_remediated(self, run: RunRecord, drift_run: str) -> None:
         """A minion tells of a run that it began by itself: it follows from what it had found before."""
         data = {"id": run.minion, "run": run.run_id, "drift": drift_run, "cause": run.reason}
@@ -656,10 +677,14 @@ class Reconciler:
         event = self.store.events.newest(run.minion, [f"saltern/run/{run.run_id}/new"])  # from before a restart
         return event.id if event is not None else 0
 
-    def ended(self, run: RunRecord, outcome: str, cause: int = 0) -> None:
+    def ended(self, run: RunRecord, outcome: str, cause: int = 0, back_from: str = "") -> None:
         """A run of the whole machine ended (once for each run): what it means for the minion's applied state.
 
-        `cause`: id of the event that says so.
+        Args:
+            run: which.
+            outcome: how.
+            cause: id of the event that says so.
+            back_from: see `OwnRun.back_from`.
         """
         minion, now = run.minion, self.clock()
         self._run_events.pop(run.run_id, None)
@@ -674,13 +699,15 @@ class Reconciler:
             if outcome in GOOD or self._nothing_drifts(run.run_id):
                 self._remediations.pop(minion, None)
         elif not run.test:
-            self._changed(run, outcome, cause, now)
+            if back_from:
+                self.confirmations.went_back(minion, run.digest, back_from)
+            self._changed(run, outcome, cause, now, back=bool(back_from))
         self.wake([minion])
 
-    def _changed(self, run: RunRecord, outcome: str, cause: int, now: float) -> None:
-        """A run that changes the machine ended."""
+    def _changed(self, run: RunRecord, outcome: str, cause: int, now: float, *, back: bool) -> None:
+        """A run that changes the machine ended. `back`: by it the minion went back from what nobody confirmed."""
         minion = run.minion
-        if is_by_minion(run.run_id):
+        if is_by_minion(run.run_id) and not back:
             streak = self._remediations.get(minion, NO_STREAK)
             self._remediations[minion] = Streak(count=streak.count + 1, at=now)
             applied = self.store.applied.get(minion)
@@ -688,6 +715,8 @@ class Reconciler:
                 return  # a run of another document has ended since
         if outcome in GOOD:
             self._failures.pop(minion, None)
+            # Going back is a change, whether or not a state had something to do: it confirms nothing.
+            outcome = "changed" if back else outcome
             self._applied(minion=minion, document=run, outcome=outcome, run_id=run.run_id, cause=cause)
         else:
             streak = self._failures.get(minion, NO_STREAK)

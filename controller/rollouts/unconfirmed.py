@@ -23,6 +23,7 @@ log = structlog.get_logger("saltern.rollouts")
 TOGETHER_SECONDS = 0.1
 """Minions that are to go back within this time are taken back together."""
 WHY = "nobody confirmed it in time"
+WENT_BACK = f"{WHY}: it went back by itself, as it reached no controller"
 
 
 @dataclass(slots=True, kw_only=True)
@@ -35,11 +36,23 @@ class UnconfirmedMinions:
     """Counts the minions."""
     _waiting: dict[str, str] = field(default_factory=dict)
     """Minion -> digest of the document that nobody confirmed there."""
+    _revisions: set[str] = field(default_factory=set)
+    """Whose files are to be served."""
     _news: asyncio.Event = field(default_factory=asyncio.Event)
 
     def add(self, minion: str, waiting: str) -> None:
         """Have a minion taken back soon, if this document still waits there."""
         self._waiting[minion] = waiting
+        self._news.set()
+
+    def went_back(self, known: ConfirmationRecord) -> None:
+        """Hold a minion at what it went back to by itself. Called in the transaction that stores that it did."""
+        try:
+            self._hold([known], WENT_BACK)
+        except DocumentGone:
+            log.error("a minion that went back by itself is not held", minion=known.minion, digest=known.digest)
+            return
+        self._revisions.add(known.revision)
         self._news.set()
 
     async def run(self) -> None:
@@ -49,6 +62,9 @@ class UnconfirmedMinions:
             await asyncio.sleep(TOGETHER_SECONDS)
             self._news.clear()
             asked, self._waiting = self._waiting, {}
+            revisions, self._revisions = self._revisions, set()
+            for revision in sorted(revisions):
+                await self._serve_files(revision)
             try:
                 await self._take_back(asked)
             except (StoreError, DocumentGone) as error:
@@ -75,7 +91,7 @@ class UnconfirmedMinions:
         else:
             self.rollbacks.files.hold(revision, trees.files)
 
-    def _hold(self, found: Sequence[ConfirmationRecord]) -> None:
+    def _hold(self, found: Sequence[ConfirmationRecord], why: str = WHY) -> None:
         if not found:
             return
         rollbacks, made = self.rollbacks, self.rollbacks.ids.next()
@@ -89,7 +105,7 @@ class UnconfirmedMinions:
                 at=rollbacks.clock(),
                 rollback=made,
                 taken=self.live_label(),
-                why=WHY,
+                why=why,
                 newest=newest,
             )
             for known in found

@@ -134,6 +134,8 @@ class Session:
     """Run ids that were sent to it."""
     autonomy: str = ""
     """Digest of the rules that it has for the time without a controller, or was sent (`wire.messages.Autonomy`)."""
+    confirmed: str = ""
+    """Digest of the rules for going back that it has, or was sent (`wire.messages.Confirmed`)."""
     pending_triggers: tuple[str, ...] = ()
     """Keys of chunks that it says still have to act on a change."""
     takes: frozenset[str] = frozenset()

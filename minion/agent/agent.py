@@ -17,13 +17,16 @@ import secrets
 import signal
 import sys
 import time
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 
+from highstate.desired import Desired
 from minion.agent.autonomy.remediation import OwnRemediation
 from minion.agent.beacons import BeaconKeeper, healing_call
 from minion.agent.call_questions import CallQuestions
 from minion.agent.child_tasks import ChildTasks, collect_grains
+from minion.agent.confirming.decision import EndRun
+from minion.agent.confirming.going_back import GoingBack
 from minion.agent.connection import take_cachedir
 from minion.agent.controllers.addresses import KnownController, known_controllers
 from minion.agent.controllers.failover import order_of
@@ -57,6 +60,7 @@ from wire.errors import BadKey, CannotConnect, PatchMismatch
 from wire.messages import (
     CHECKS_CALLS,
     CHECKS_RUNS,
+    GOES_BACK,
     HEALS_ALONE,
     RETURNERS_OF_CALL,
     ROTATE_KEY,
@@ -66,6 +70,7 @@ from wire.messages import (
     Blob,
     Call,
     CheckCalls,
+    Confirmed,
     DesiredUpdate,
     FactRequest,
     FileFound,
@@ -97,7 +102,16 @@ log = logging.getLogger(__name__)
 LONGEST_WAIT = 30.0
 """Seconds; the loop reads the clock at least that often, in case the wall clock was set."""
 
-TAKES = (STATES_OF_CALL, RETURNERS_OF_CALL, ROTATE_KEY, CHECKS_CALLS, CHECKS_RUNS, SETS_INTERVAL, HEALS_ALONE)
+TAKES = (
+    STATES_OF_CALL,
+    RETURNERS_OF_CALL,
+    ROTATE_KEY,
+    CHECKS_CALLS,
+    CHECKS_RUNS,
+    SETS_INTERVAL,
+    HEALS_ALONE,
+    GOES_BACK,
+)
 """See `Hello.takes`."""
 
 _MOST_NAMES = 100
@@ -158,6 +172,7 @@ class Agent:
         self._clock_steps = ClockSteps()
         self._drift_watch = DriftWatch(settings.id)
         self._remediation = OwnRemediation(cachedir, settings.id, time.monotonic(), self._jobs.outbox.last_drift())
+        self._going_back = GoingBack(cachedir, settings.id, time.monotonic())
         self._not_understood: set[str] = set()
         """Names of messages that were said not to be known."""
         self._beacons = BeaconKeeper(cachedir, settings.options.beacons, tasks.host_beacons, self._act)
@@ -244,6 +259,7 @@ class Agent:
             self._beacons.due_at,
             self._returners.due_at,
             self._remediation.due_at,
+            self._going_back.due_at,
             self._drift_watch.due_at(self._desired.digest, busy=self._jobs.states_waiting()),
             now + (min(self._drift.due_at, self._schedule.due_at) - time.time()),
         ]
@@ -264,6 +280,7 @@ class Agent:
         if now >= self._grains_due or self._grains.take_request():
             self._refresh_grains(now)
         self._check_touched(now)
+        self._go_back(now)
         self._remediate_alone(now)
         self._follow_clock(self._clock_steps.taken())
         if time.time() >= self._drift.due_at:
@@ -304,6 +321,7 @@ class Agent:
             case HelloAck(time=said):
                 if link is self.links.authority:
                     self._remediation.time_told(said)
+                    self._going_back.time_told(said)
                 self._connected(link, now)
             case Heartbeat():
                 if link.session.heartbeat(event, now):
@@ -327,6 +345,9 @@ class Agent:
                 self._events.acknowledge(event)
             case Autonomy():
                 self._take_autonomy(event, link)
+            case Confirmed():
+                if link is self.links.authority:
+                    self._going_back.accept(event, self._desired)
             case ResultAck():
                 self._acknowledged(event.run_id, asked_by)
             case ResultRefused():
@@ -416,6 +437,10 @@ class Agent:
             return
         self._resync = None
         link.send(Held(generation=message.generation, digest=message.digest))
+        self._follow_document(changed, modules)
+
+    def _follow_document(self, changed: Desired | None, modules: Mapping[str, str]) -> None:
+        """A document is held; `changed`: another one; `modules`: of the one before."""
         if changed is not None and self._triggers.forget_others(changed.chunks):
             self._tell_all()
         wrong = self._drift.problems
@@ -425,7 +450,12 @@ class Agent:
         self._follow_mine_functions(time.monotonic())
         self._jobs.document_changed()
         if self._desired.modules != modules:  # without a run, grains of a changed `_grains` would wait for the next
-            self._jobs.accept(Call(run_id=f"{UNREPORTED}sync-{message.generation}", fun="saltutil.sync_all"))
+            self._jobs.accept(
+                Call(
+                    run_id=f"{UNREPORTED}sync-{self._desired.generation}-{self._desired.digest[:12]}",
+                    fun="saltutil.sync_all",
+                )
+            )
 
     def _worker_ended(self, child: Child) -> None:
         self._files.forget(child)
@@ -510,6 +540,7 @@ class Agent:
         for ended in self._jobs.take_ended():
             self._drift_watch.ended(ended.run_id, ended.outcome, now, changed_machine=ended.changed_machine)
             self._remediation.ended(ended, now)
+            self._going_back.ended(ended, now)
             if len(self.links.links) > 1:
                 self._tell_all()  # whoever waits for the end of what another controller asked for
         busy = self._jobs.states_waiting()
@@ -526,6 +557,27 @@ class Agent:
         if run is not None and run.own is not None:
             self._jobs.outbox.answered(run.own.drift_run)
             self._jobs.accept(run)
+
+    def _go_back(self, now: float) -> None:
+        """Go back from what nobody confirmed, while no controller lets the minion in."""
+        jobs, modules = self._jobs, self._desired.modules
+        way = self._going_back.look(
+            self._desired,
+            now,
+            running=jobs.applying(),
+            busy=jobs.states_waiting(),
+            let_in=bool(self.links.online),
+        )
+        if isinstance(way, EndRun):
+            jobs.end_applying(now)
+        elif way is not None:
+            try:
+                changed = self._desired.hold(way.document)
+            except (OSError, ValueError) as error:
+                self._going_back.not_begun(now, error)
+                return
+            self._follow_document(changed, modules)
+            jobs.accept(way.run)
 
     def _run_scheduled_jobs(self, now: float) -> None:
         whens = whens_of(self._desired.whens, self._grains.grains.get("whens"))
@@ -603,6 +655,7 @@ class Agent:
             agent=f"saltern python/{sys.version_info.major}.{sys.version_info.minor}",
             takes=TAKES,
             autonomy=self._remediation.digest,
+            confirmed=self._going_back.digest,
         )
 
     def _tell_all(self) -> None:
@@ -620,6 +673,7 @@ class Agent:
             problems=(
                 *self._drift.problems,
                 *self._remediation.problems,
+                *self._going_back.problems,
                 *self._beacons.problems,
                 *self._returners.problems,
                 *self._results_that_wait(),

@@ -197,6 +197,17 @@ class RunJobs:
         ended, self._ended_runs = self._ended_runs, []
         return ended
 
+    def applying(self) -> str:
+        """Digest of the document that a controller has had run, while that run goes on or waits to; empty: none."""
+        jobs = (job.request for job in self._jobs.values() if _applies(job.request))
+        return next((each.digest for each in jobs if own_of(each) is None and isinstance(each, Run)), "")
+
+    def end_applying(self, now: float) -> None:
+        """End such a run, as a call whose time is over: it has not ended by itself for too long."""
+        for job in self._jobs.values():
+            if _applies(job.request) and own_of(job.request) is None and not job.timed_out:
+                job.deadline = now
+
     def readers(self) -> list[int]:
         """Descriptors of the workers' sockets."""
         return [job.child.fd for job in self._jobs.values() if job.child is not None]

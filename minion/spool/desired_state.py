@@ -101,6 +101,23 @@ class DesiredState:
         self._remember(held)
         return held.desired
 
+    def hold(self, path: Path) -> Desired:
+        """Hold the document of another file, without a controller; it is on disk when this returns.
+
+        Raises OSError, and ValueError when it is damaged.
+        """
+        found, stored = read_document(path), _unpack(path)
+        write_durably(self.path, msgspec.msgpack.encode(_Stored(self.generation, stored.digest, stored.document)))
+        held = HeldDocument(generation=self.generation, digest=found.digest, desired=found.desired)
+        self._remember(held)
+        return held.desired
+
+    def packed_patch(self, base: str, difference: Any, digest: str) -> bytes:
+        """A document that is kept beside this one, as `read_document` reads it. PatchMismatch as above."""
+        document = self._patched(base, difference, digest)
+        _desired(document)
+        return _pack(0, digest, document)
+
     def applies(self, what: str, controller: str) -> None:
         """A run of a document begins or has come to an end.
 

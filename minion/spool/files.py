@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol, TypeVar
 
@@ -100,18 +100,32 @@ class BlobCache:
             folder.mkdir(mode=0o700, exist_ok=True)
         write_durably(path, data)
 
-    def trim(self, now: float, *, most_bytes: int = CACHE_BYTES, most_seconds: float = CACHE_SECONDS) -> int:
-        """Remove what is too old or too much, the longest unused first. How many files went."""
-        found = []
+    def has(self, oid: str) -> bool:
+        """Whether a content is there; it is checked when it is read."""
+        return _of(self.path, oid).exists()
+
+    def trim(
+        self,
+        now: float,
+        *,
+        most_bytes: int = CACHE_BYTES,
+        most_seconds: float = CACHE_SECONDS,
+        pinned: Collection[str] = (),
+    ) -> int:
+        """Remove what is too old or too much, the longest unused first. How many files went.
+
+        `pinned`: contents that stay, and count.
+        """
+        found, kept = [], frozenset(_of(self.path, oid) for oid in pinned)
         for path in self.path.glob("*/*"):
             with contextlib.suppress(FileNotFoundError):
                 status = path.stat()
                 found.append((status.st_mtime, status.st_size, path))
-        found.sort(reverse=True)
+        found.sort(key=lambda each: (each[2] in kept, *each), reverse=True)
         total = removed = 0
         for used, size, path in found:
             total += size
-            if total > most_bytes or now - used > most_seconds:
+            if path not in kept and (total > most_bytes or now - used > most_seconds):
                 path.unlink(missing_ok=True)
                 removed += 1
         return removed
@@ -134,6 +148,7 @@ class HeldFiles:
         self._whole_links = frozenset(_recursed(one for one in desired.chunks.values() if _keeps_links(one)))
         self._cache = cache
         self._controller = controller
+        self._modules = desired.modules
         self._found = {(SALTENV, path): oid for path, oid in desired.modules.items()}
         self._modes: dict[tuple[str, str], int] = {}
         self._listed = _listed(desired.modules) if desired.modules else {}
@@ -159,6 +174,21 @@ class HeldFiles:
             data = self._fetch(oid, f"salt://{path}")
             self._cache.put(oid, data)
         return data
+
+    def keep(self, most_bytes: int = CACHE_BYTES) -> int:
+        """Have every content that the document names in the cache, up to so many bytes. How many there are.
+
+        Raises SourceUnavailable when one cannot be had.
+        """
+        wanted = contents_of(self._held, self._modules)
+        total = 0
+        for oid in wanted:
+            if not self._cache.has(oid):
+                data = self._fetch(oid, oid[:12])
+                if (total := total + len(data)) > most_bytes:
+                    raise SourceUnavailable(f"the files of a document are more than {most_bytes} bytes")
+                self._cache.put(oid, data)
+        return len(wanted)
 
     def oid(self, path: str, saltenv: str = "base") -> str | None:
         """Content id of a file, None when there is no such file."""
@@ -249,6 +279,12 @@ class HeldFiles:
     def _next(self) -> int:
         self._requests += 1
         return self._requests
+
+
+def contents_of(files: Mapping[str, Mapping[str, str]], modules: Mapping[str, str]) -> list[str]:
+    """Ids of the contents that a document names, each once."""
+    named = [oid for by_path in files.values() for oid in by_path.values()]
+    return sorted({oid for oid in (*named, *modules.values()) if oid and oid != ABSENT})
 
 
 def _listed(modules: Mapping[str, str]) -> dict[tuple[str, str], Mapping[str, str]]:

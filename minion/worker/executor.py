@@ -35,6 +35,7 @@ from minion.spool.files import BlobCache, HeldFiles, cache_needs_trim
 from minion.spool.journal import RunJournal, kind_of, own_of
 from minion.spool.state_queue import StateQueue
 from minion.spool.triggers import TriggerFile
+from minion.worker.confirmed_files import pinned
 from minion.worker.evidence import with_evidence
 from minion.worker.foretold_check import LiveWhereUnread
 from minion.worker.live_contents import live_contents
@@ -331,4 +332,4 @@ def _published(controller: ControllerClient, question: PublishCall) -> Published
 def _trim_cache(job: WorkerRequest) -> None:
     now = time.time()
     if cache_needs_trim(job.settings.cachedir, now):
-        BlobCache(job.settings.cachedir).trim(now)
+        BlobCache(job.settings.cachedir).trim(now, pinned=pinned(job.settings.cachedir))

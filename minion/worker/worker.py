@@ -25,6 +25,7 @@ from minion.spool.desired_state import read_document
 from minion.spool.journal import RunJournal, error_result
 from minion.spool.returns import keep_return, returners_of
 from minion.spool.state_queue import StateQueue
+from minion.worker.confirmed_files import keep_confirmed
 from minion.worker.executor import call_function, run_chunks
 from minion.worker.request import ControllerClient, WorkerRequest
 from minion.worker.results import fitting
@@ -137,7 +138,9 @@ def _run(job: WorkerRequest, request: Run | Preview, pipe: AgentPipe, stop: Stop
     unknown = [key for key in request.keys or () if key not in held.desired.chunks]
     if unknown:
         return error_result(request, f"the document has no state {state_title(unknown[0])}")
-    return run_chunks(job, request, held.desired, journal, ControllerClient(pipe), stop)
+    controller = ControllerClient(pipe)
+    keep_confirmed(job.settings.cachedir, request, controller)
+    return run_chunks(job, request, held.desired, journal, controller, stop)
 
 
 def _cut_off(journal: RunJournal) -> str:

@@ -7,11 +7,12 @@ the same pauses, and only towards what was applied last.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from reactors.remediation import AutonomyRules, remediation_pause
 from reactors.schedule import BadSchedule
-from reactors.windows import look
+from reactors.windows import Window, look
 from wire.messages import APPLIES_NOW, NOT_APPLIED
 
 
@@ -102,7 +103,7 @@ def decide(now: Situation, wall: float, counted: float | None) -> RemediateAlone
         return Wait("the last remediation failed, and retry.limit is reached")
     if pause > 0:
         return Wait("the last remediation was a moment ago", pause)
-    return _within_windows(rules, wall, counted) or RemediateAlone(report, acting)
+    return within_windows(rules.windows, wall, counted) or RemediateAlone(report, acting)
 
 
 def _was_applied(now: Situation, rules: AutonomyRules) -> bool:
@@ -121,20 +122,20 @@ def _pause(now: Situation, rules: AutonomyRules, report: DriftReport) -> float |
     return max(0.0, pause - now.remediations.age)
 
 
-def _within_windows(rules: AutonomyRules, wall: float, counted: float | None) -> Wait | None:
-    """Why nothing may be changed now; None where it may, whichever of the two clocks is right."""
-    if not rules.windows:
+def within_windows(windows: Sequence[Window], wall: float, counted: float | None) -> Wait | None:
+    """Why nothing may be changed now; None where it may, whichever of the two clocks is right (see `decide`)."""
+    if not windows:
         return None
     if counted is None:
         return Wait("the clock of this machine says a time that is past, and there are windows")
     try:
-        return _shut(rules, wall) or _shut(rules, counted)
+        return _shut(windows, wall) or _shut(windows, counted)
     except BadSchedule as error:
         return Wait(f"a window cannot be followed here: {error}")
 
 
-def _shut(rules: AutonomyRules, time: float) -> Wait | None:
-    window = look(rules.windows, time)
+def _shut(windows: Sequence[Window], time: float) -> Wait | None:
+    window = look(windows, time)
     if window.open:
         return None
     return Wait(window.why, None if window.changes_at is None else max(0.0, window.changes_at - time))
