@@ -160,12 +160,27 @@ class RunJobs:
         self._waiting_for_document: dict[str, tuple[Run | Preview, str]] = {}
         self._changed: set[str] = set()
         self._ended_runs: list[EndedRun] = []
+        if desired_state.applied == APPLIES_NOW:
+            self._take_applied(with_controllers=bool(known))
         for folder in self._unfinished():
             request = folder.request()
             log.info("event=run_found run_id=%s", request.run_id)
             controller = folder.controller() if known else ""
             self._jobs[request.run_id] = RunJob(request, folder, controller)
             self.events.follow(request.run_id, folder.events, polled=True, controller=controller)
+
+    def _take_applied(self, *, with_controllers: bool) -> None:
+        """A worker may have ended its run after its agent was killed: the newest result says what is applied."""
+        finished = [folder for folder in self._folders if folder.finished()]
+        for folder in sorted(finished, key=lambda each: (each.path / "result").stat().st_mtime_ns, reverse=True):
+            with contextlib.suppress(OSError, msgspec.MsgspecError):
+                request, result = folder.request(), folder.result()
+                if _applies(request):
+                    controller = folder.controller() if with_controllers else ""
+                    asker = BY_ITSELF if own_of(request) is not None else controller
+                    good = result.outcome in ("ok", "changed")
+                    self._desired.applies(result.digest if good else NOT_APPLIED, asker)
+                    return
 
     def running(self) -> tuple[str, ...]:
         """Ids of the runs in progress or waiting."""
