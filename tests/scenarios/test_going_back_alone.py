@@ -1,4 +1,4 @@
-"""`apply: confirm` while no controller is there: minions go back by themselves, and people's decisions hold afterwards."""
+"""`apply: confirm` while no controller is there: minions go back by themselves; what people decided holds."""
 
 import json
 
