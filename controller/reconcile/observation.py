@@ -72,8 +72,7 @@ def observe(
         gated: whether a rollout keeps it from what it shall have.
         taken_back: whether what it has applied was taken back.
         superseded: whether the revision that it was taken back from is no longer live.
-        acting: see `ObservedState.acting`.
-        open_tests: see `ObservedState.open_tests`.
+        acting, open_tests: see `ObservedState`.
     """
     desired = row.desired
     return ObservedState(
@@ -90,11 +89,11 @@ def observe(
         lags=lags,
         gated=gated,
         taken_back=taken_back,
-        knows_autonomy=session is not None and HEALS_ALONE in session.takes,
+        knows_autonomy=_takes(session, HEALS_ALONE),
         autonomy=session.autonomy if session else "",
-        knows_confirmed=session is not None and GOES_BACK in session.takes,
+        knows_confirmed=_takes(session, GOES_BACK),
         confirmed=session.confirmed if session else "",
-        knows_checks=session is not None and CHECKS_RUNS in session.takes,
+        knows_checks=_takes(session, CHECKS_RUNS),
         acting=acting,
         hold_until=row.hold.until if row.hold else None,
         superseded=superseded,
@@ -107,6 +106,11 @@ def observe(
         unchecked=_unchecked(row, streaks.checked),
         request=request,
     )
+
+
+def _takes(session: Session | None, word: str) -> bool:
+    """Whether a minion is connected and has said so in `Hello.takes`."""
+    return session is not None and word in session.takes
 
 
 def is_touched_check(run_id: str) -> bool:
