@@ -26,7 +26,7 @@ from minion.agent.beacons import BeaconKeeper, healing_call
 from minion.agent.call_questions import CallQuestions
 from minion.agent.child_tasks import ChildTasks, collect_grains
 from minion.agent.confirming.decision import EndRun
-from minion.agent.confirming.going_back import GoingBack
+from minion.agent.confirming.going_back import OwnWayBack
 from minion.agent.connection import take_cachedir
 from minion.agent.controllers.addresses import KnownController, known_controllers
 from minion.agent.controllers.failover import order_of
@@ -172,7 +172,7 @@ class Agent:
         self._clock_steps = ClockSteps()
         self._drift_watch = DriftWatch(settings.id)
         self._remediation = OwnRemediation(cachedir, settings.id, time.monotonic(), self._jobs.outbox.last_drift())
-        self._going_back = GoingBack(cachedir, settings.id, time.monotonic())
+        self._going_back = OwnWayBack(cachedir, settings.id, time.monotonic())
         self._not_understood: set[str] = set()
         """Names of messages that were said not to be known."""
         self._beacons = BeaconKeeper(cachedir, settings.options.beacons, tasks.host_beacons, self._act)

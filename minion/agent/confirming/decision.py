@@ -18,7 +18,7 @@ GRACE = 10.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Unconfirmed:
+class UnconfirmedSituation:
     """All that the decision depends on, but for the wall clock."""
 
     rules: ConfirmRules | None
@@ -47,7 +47,7 @@ class EndRun:
     """End the run that has not ended by itself for too long; what it leaves is gone back from."""
 
 
-def decide(now: Unconfirmed, wall: float, counted: float | None) -> GoBack | EndRun | Wait:
+def decide(now: UnconfirmedSituation, wall: float, counted: float | None) -> GoBack | EndRun | Wait:
     """What to do.
 
     Args:

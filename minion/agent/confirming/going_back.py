@@ -18,7 +18,7 @@ import msgspec
 
 from minion.agent.autonomy.decision import Tries, Wait
 from minion.agent.autonomy.known_time import boot_id, counted, told
-from minion.agent.confirming.decision import EndRun, GoBack, Unconfirmed, decide
+from minion.agent.confirming.decision import EndRun, GoBack, UnconfirmedSituation, decide
 from minion.agent.confirming.kept import KeptConfirmation, Mark, passed
 from minion.agent.ended_run import EndedRun
 from minion.spool.desired_state import DesiredState
@@ -48,7 +48,7 @@ def _wall() -> float:
     return time.time()
 
 
-class GoingBack:
+class OwnWayBack:
     """What the minion knows of confirmations. Times are monotonic seconds, but for those of `Mark`."""
 
     def __init__(self, cachedir: Path, minion_id: str, now: float, *, wall: Callable[[], float] = _wall) -> None:
@@ -175,9 +175,9 @@ class GoingBack:
     def _left(self) -> float:
         return max(0.0, self._file.kept.left - passed(self._file.kept.since, self._mark()))
 
-    def _situation(self, now: float, *, running: str, busy: bool) -> Unconfirmed:
+    def _situation(self, now: float, *, running: str, busy: bool) -> UnconfirmedSituation:
         kept = self._file.kept
-        return Unconfirmed(
+        return UnconfirmedSituation(
             rules=kept.rules,
             waiting=kept.waiting,
             left=self._left() if kept.waiting else 0.0,

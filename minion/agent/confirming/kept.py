@@ -41,7 +41,7 @@ def passed(since: Mark, now: Mark) -> float:
     return max(0.0, now.wall - since.wall)
 
 
-class Kept(msgspec.Struct, frozen=True, kw_only=True):
+class KeptWait(msgspec.Struct, frozen=True, kw_only=True):
     """The content of the file."""
 
     digest: str = ""
@@ -67,9 +67,9 @@ class KeptConfirmation:
 
     def __init__(self, cachedir: Path) -> None:
         self._path, self._documents = cachedir / FILE_NAME, cachedir / FOLDER
-        self.kept = Kept()
+        self.kept = KeptWait()
         try:
-            self.kept = msgspec.msgpack.decode(self._path.read_bytes(), type=Kept)
+            self.kept = msgspec.msgpack.decode(self._path.read_bytes(), type=KeptWait)
         except FileNotFoundError:
             pass
         except (OSError, msgspec.MsgspecError) as error:
