@@ -1,4 +1,4 @@
-"""An agent process that loses its controller, a real wire server: what it goes back from by itself, and how it tells it."""
+"""An agent process that loses its controller, a real wire server: what it goes back from, and how it tells it."""
 
 import msgspec
 import pytest
@@ -32,7 +32,7 @@ def own(controller):
 
 def with_change(controller, agents, desired_state, path, *states, **fields):
     """An agent with a confirmed document, and the digest of that; then one that changes something is sent."""
-    agent = agents().start()
+    agent = agents(stop_grace=1).start()
     assert GOES_BACK in controller.next(Hello).takes
     controller.desire(desired_state(managed(path, "old")))
     controller.run("r1")

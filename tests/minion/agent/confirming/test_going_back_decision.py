@@ -1,4 +1,4 @@
-"""What a minion that nobody lets in makes of what nobody confirmed: transcripts, and laws under anything that may come."""
+"""What a minion that nobody lets in makes of what nobody confirmed: transcripts, and laws."""
 
 from dataclasses import replace
 from datetime import UTC, datetime
