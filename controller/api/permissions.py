@@ -68,6 +68,7 @@ NEEDS: Mapping[str, str] = {
             "GET /notifications",
             "GET /notifications/spool",
             "GET /minions",
+            "GET /minions/presence",
             "GET /job",
             "GET /events",
         ),
@@ -121,6 +122,15 @@ class Counted(Protocol):
 
     def failed(self) -> None:
         """It showed something that is not good."""
+
+    def may_read_events(self) -> bool:
+        """Whether there is room for one more stream of events."""
+
+    def begins_reading(self) -> None:
+        """A stream of events begins."""
+
+    def ends_reading(self) -> None:
+        """It has ended."""
 
     def asked_by(self, principal: Principal) -> None:
         """Somebody who is known asks; ServiceError for who asks too often."""

@@ -16,6 +16,7 @@ from msgspec import structs
 from controller.adoption.adoptions import Adoptions
 from controller.api.blames import blame
 from controller.api.key_changes import KeyChanges, token_view
+from controller.api.minion_pages import chosen_by_name, chosen_by_state, needs_a_look
 from controller.api.run_details import entries_with_causes, with_cause
 from controller.compilation.cluster.executor_report import ExecutorReport
 from controller.compilation.source_reconciler import SourceReconciler
@@ -58,6 +59,7 @@ from controller.schema.blame import BlameView
 from controller.schema.errors import ServiceError
 from controller.schema.events import DROPPED, EventView, WhyView
 from controller.schema.fleet.adoption import AdoptQuestion, AdoptView
+from controller.schema.fleet.minion_pages import MinionPage, MinionPageQuery
 from controller.schema.fleet.notifications import NotificationsView, ReceiverTestView, SpooledMessage
 from controller.schema.fleet.policies import PolicyView
 from controller.schema.fleet.rollouts import (
@@ -202,6 +204,21 @@ class ControllerService:
     async def status(self, target: TargetExpression | None) -> Sequence[MinionStatus]:
         """See `ControllerApi`."""
         return self.state.minions(None if target is None else await self.minions.targets.find(target))
+
+    async def minion_page(self, query: MinionPageQuery) -> MinionPage:
+        """See `ControllerApi`."""
+        target = None if query.expression is None else TargetExpression(kind=query.kind, expression=query.expression)
+        ids = self.state.keyring.accepted if target is None else await self.minions.targets.find(target)
+        at = self.runners.ports.clock()
+        if needs_a_look(query):
+            standings, at = await self.fleet.status.last()
+            chosen = await asyncio.to_thread(chosen_by_state, standings, ids, query)
+        else:
+            chosen = chosen_by_name(ids, query)
+        wanted = chosen[query.offset : query.offset + query.limit]
+        found = {each.minion: each for each in self.state.minions(wanted)} if wanted else {}
+        shown = tuple(found[each] for each in wanted if each in found)
+        return MinionPage(minions=shown, total=len(chosen), offset=query.offset, at=at)
 
     async def presence(self, target: TargetExpression | None) -> Sequence[MinionPresence]:
         """See `ControllerApi`."""

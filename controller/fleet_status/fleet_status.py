@@ -79,6 +79,8 @@ class FleetStatus:
     grace: float
     groups: tuple[GroupStatus, ...] = ()
     """As they were at the last look."""
+    standings: tuple[MinionStanding, ...] = ()
+    """Of all minions, at the last look."""
     looked: Callable[[FleetLook], None] = _nobody
     """Is told what each look saw, once the policies of minions are known."""
     _started: float = 0.0
@@ -95,6 +97,12 @@ class FleetStatus:
         """The groups of a kind, as they are now."""
         await self.look()
         return FleetStatusView(at=self._at, groups=tuple(one for one in self.groups if one.scope == by))
+
+    async def last(self) -> tuple[Sequence[MinionStanding], float]:
+        """All minions at the last look, and when that was; the first who asks has it looked."""
+        if not self._at:
+            await self.look()
+        return self.standings, self._at
 
     async def run(self) -> None:
         """Look now and then, until cancelled."""
@@ -128,9 +136,9 @@ class FleetStatus:
         # Before something is live the policies of minions are not known, and so neither what windows say.
         if self.reconciler.live.trees is not None and {*found.conditions} != {*kept}:
             await asyncio.to_thread(self.store.conditions.replace, found.conditions)
-        self.groups, self._at = found.groups, now
+        self.groups, self.standings, self._at = found.groups, tuple(standings), now
         if self.reconciler.live.trees is not None:
-            self.looked(FleetLook(minions=tuple(standings), facts=facts, at=now))
+            self.looked(FleetLook(minions=self.standings, facts=facts, at=now))
 
     async def _standings(self, ids: Sequence[str]) -> list[MinionStanding]:
         now = self.clock()

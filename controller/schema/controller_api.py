@@ -11,6 +11,7 @@ from typing import Protocol
 from controller.schema.blame import BlameView
 from controller.schema.events import EventView, WhyView
 from controller.schema.fleet.adoption import AdoptQuestion, AdoptView
+from controller.schema.fleet.minion_pages import MinionPage, MinionPageQuery
 from controller.schema.fleet.notifications import NotificationsView, ReceiverTestView, SpooledMessage
 from controller.schema.fleet.policies import PolicyView
 from controller.schema.fleet.rollouts import (
@@ -71,6 +72,9 @@ class ControllerApi(Protocol):
 
     async def status(self, target: TargetExpression | None) -> Sequence[MinionStatus]:
         """All minions that the target names (None: all), sorted by id."""
+
+    async def minion_page(self, query: MinionPageQuery) -> MinionPage:
+        """Some of the minions that are meant, filtered and sorted."""
 
     async def presence(self, target: TargetExpression | None) -> Sequence[MinionPresence]:
         """The accepted minions that the target names (None: all), sorted by id: who is connected."""

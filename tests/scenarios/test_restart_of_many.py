@@ -27,7 +27,7 @@ MESSAGES_EACH = 4
 def connected(rig):
     """How many there are now; asked so seldom that the question costs the controller little."""
     time.sleep(MINIONS / 2500)
-    return sum(each["connected"] for each in rig.ask("/minions"))
+    return sum(each["connected"] for each in rig.ask("/minions/presence"))
 
 
 def messages(rig):

@@ -51,6 +51,8 @@ class RequestPace:
         self._on_refusal = on_refusal
         self.addresses = self._rates(limits.address_requests_per_second, limits.address_burst)
         self.principals = self._rates(limits.principal_requests_per_second, limits.principal_burst)
+        self.readers = 0
+        """Of events."""
         self.failures = self._rates(limits.failures_per_minute / _MINUTE, limits.failures_per_minute)
 
     def _rates(self, per_second: float, burst: float) -> Rates:
@@ -68,6 +70,13 @@ class RequestPace:
         if wait := self.principals.take(f"{principal.method} {principal.name}"):
             self._refuse("principal-requests-per-second", f"{principal.name} asks too often", wait)
 
+    def may_read_events(self) -> bool:
+        """Whether there is room for one more stream of events."""
+        if self.readers >= self._limits.event_readers:
+            self._on_refusal("event-readers")
+            return False
+        return True
+
     def _refuse(self, limit: str, text: str, wait: float) -> None:
         self._on_refusal(limit)
         hint = "ask again after Retry-After, or raise limits: api_port"
@@ -84,6 +93,18 @@ class CountedRequest:
     def failed(self) -> None:
         """See `Counted`."""
         self.pace.failures.take(self.network)
+
+    def may_read_events(self) -> bool:
+        """See `Counted`."""
+        return self.pace.may_read_events()
+
+    def begins_reading(self) -> None:
+        """See `Counted`."""
+        self.pace.readers += 1
+
+    def ends_reading(self) -> None:
+        """See `Counted`."""
+        self.pace.readers -= 1
 
     def asked_by(self, principal: Principal) -> None:
         """See `Counted`."""

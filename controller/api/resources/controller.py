@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Final
+from collections.abc import AsyncIterator, Sequence
+from typing import Final, cast
 
 from litestar import Response, get, post
 from litestar.response import Stream
@@ -12,7 +12,9 @@ from msgspec import structs
 from controller.access.decision import AskedFunction
 from controller.api import encoding, event_stream
 from controller.api.asked import AdminRequest, access_of, body_of, principal_of, query_of, service_of, user_of
+from controller.api.permissions import Counted
 from controller.schema.errors import ServiceError
+from controller.schema.events import EventView
 from controller.schema.fleet.adoption import AdoptQuestion
 from controller.schema.fleet.status import FleetStatusQuery
 from controller.schema.minions import StatusView
@@ -305,7 +307,7 @@ async def adopt(request: AdminRequest) -> Response[bytes]:
 @get("/events")
 async def events(request: AdminRequest) -> Stream:
     """`saltern events`: JSON lines, or Server-Sent Events where those are accepted."""
-    pieces = service_of(request).events(event_stream.query_of(request))
+    pieces = _counted(request, service_of(request).events(event_stream.query_of(request)))
     if "text/event-stream" in request.headers.get("accept", ""):
         return event_stream.answer(pieces)
     return await encoding.open_stream(pieces)
@@ -349,6 +351,29 @@ ROUTES: Final = (
     switch_schedule,
     events,
 )
+
+
+def _counted(request: AdminRequest, pieces: AsyncIterator[Sequence[EventView]]) -> AsyncIterator[Sequence[EventView]]:
+    """The pieces of one reader of those that the port has room for; on the socket there are as many as connections."""
+    counted = cast(Counted | None, request.scope["state"].get("counted"))
+    if counted is None:
+        return pieces
+    if not counted.may_read_events():
+        hint = "end one of them, or raise limits: api_port: event_readers"
+        raise ServiceError("too-many-requests", "other readers have all the room there is", hint=hint, retry_after=10)
+    return _until_the_end(counted, pieces)
+
+
+async def _until_the_end(
+    counted: Counted, pieces: AsyncIterator[Sequence[EventView]]
+) -> AsyncIterator[Sequence[EventView]]:
+    counted.begins_reading()
+    try:
+        async for some in pieces:
+            yield some
+    finally:
+        counted.ends_reading()
+        await encoding.close(pieces)
 
 
 def _require_calls(

@@ -8,6 +8,7 @@ from litestar import Response, get, post
 
 from controller.api import encoding
 from controller.api.asked import AdminRequest, body_of, query_of, service_of, user_of
+from controller.schema.fleet.minion_pages import MinionPageQuery
 from controller.schema.jobs import JobQuery, JobsQuery
 from controller.schema.requests import StatusQuery
 from controller.schema.targets import TargetExpression
@@ -33,11 +34,17 @@ async def kill(request: AdminRequest) -> Response[bytes]:
 
 
 @get("/minions")
-async def minions(request: AdminRequest) -> Response[bytes]:
+async def minion_page(request: AdminRequest) -> Response[bytes]:
+    """Where minions stand, some at a time."""
+    return encoding.answer(await service_of(request).minion_page(query_of(request, MinionPageQuery)))
+
+
+@get("/minions/presence")
+async def presence(request: AdminRequest) -> Response[bytes]:
     """`saltern minions`."""
     query = query_of(request, StatusQuery)
     target = None if query.expression is None else TargetExpression(kind=query.kind, expression=query.expression)
     return encoding.answer(tuple(await service_of(request).presence(target)))
 
 
-ROUTES: Final = (jobs, job, kill, minions)
+ROUTES: Final = (jobs, job, kill, minion_page, presence)

@@ -156,6 +156,20 @@ def test_functions_are_called_by_rules_and_by_no_token_that_is_for_less(serve_po
     assert desk.users == ["caller", "caller", "ada"]
 
 
+def test_events_are_sent_to_so_many_readers(serve_port, desk, wait_for):
+    with serve_port(RULES + "limits: {api_port: {event_readers: 1}}\n") as served:
+        headers = bearer(token_of(served, "viola")) | {"accept": "text/event-stream"}
+        with over_tls(served, **headers) as client:
+            with client.stream("GET", "/events", params={"tag": "saltern/push"}) as stream:
+                lines = (line for line in stream.iter_lines() if line.startswith("data:"))
+                assert json.loads(next(lines).removeprefix("data:"))["tag"] == "saltern/push"
+                refused = client.get("/events")
+                assert (refused.status_code, refused.headers["retry-after"]) == (429, "10")
+            wait_for(lambda: desk.listeners == 0)
+            with client.stream("GET", "/events") as stream:
+                assert stream.status_code == 200
+
+
 def test_who_lets_a_rollout_go_on_is_an_approver(serve_port, desk):
     changed = []
     desk.change_rollout = lambda name, action, user="": changed.append((action, user))

@@ -10,6 +10,7 @@ from controller.api.key_changes import BATCH, PAGE
 from controller.observe.run_text import typed_arguments
 from controller.schema.errors import ServiceError
 from controller.schema.events import DROPPED
+from controller.schema.fleet.minion_pages import MinionPageQuery
 from controller.schema.requests import CallQuestion, EventsQuery, SyncQuestion, WhyQuery
 from controller.schema.targets import TargetExpression
 from controller.sessions.sessions import Session
@@ -280,3 +281,28 @@ async def test_sync_beside_drift_says_what_heals_it(controller):
     store.runs.finish("drift-1", "pending", finished=2.0, changes=2)
     told = [each async for each in service.sync(SyncQuestion(target=WEB1))]
     assert [each.summary for each in told] == ["nothing is pending, but 2 states drifted; --whole heals them"]
+
+
+async def test_pages_of_minions_are_filtered_sorted_and_cut(controller):
+    for name in ("db1", "db2", "WEB3"):
+        controller.minion(name)
+    controller.service.state.keyring.replace(controller.store.keys.all())
+    connect(controller, "web1")
+
+    async def ids(**query):
+        page = await controller.service.minion_page(MinionPageQuery(**query))
+        return [each.minion for each in page.minions], page.total
+
+    assert await ids() == (["WEB3", "db1", "db2", "web1", "web2"], 5)
+    assert await ids(limit=2, offset=1) == (["db1", "db2"], 5)
+    assert await ids(offset=5) == ([], 5)
+    assert await ids(text="Eb", descending=True) == (["web2", "web1", "WEB3"], 3)
+    assert await ids(expression="db*") == (["db1", "db2"], 2)
+    page = await controller.service.minion_page(MinionPageQuery(health="Unreachable"))
+    assert {each.health for each in page.minions} == {"Unreachable"}
+    assert page.total == 4
+    assert await ids(health="Unreachable,Failed", text="web") == (["WEB3", "web2"], 2)
+    assert await ids(sort="health", descending=True, text="web") == (["web1", "WEB3", "web2"], 3)
+    assert await ids(sync="Progressing") == ([], 0)
+    with pytest.raises(ServiceError, match="no minion"):
+        await ids(expression="nosuch*")

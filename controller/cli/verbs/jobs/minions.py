@@ -27,7 +27,7 @@ def minions_command(target: str | None, kind: str | None, up: bool, down: bool, 
         raise click.UsageError("--up and --down cannot go together: without either all are listed")
     query = {} if target is None else {"expression": target, "kind": kind}
     with Client(config_dir) as client:
-        views = client.get("/minions", tuple[MinionPresence, ...], **query)
+        views = client.get("/minions/presence", tuple[MinionPresence, ...], **query)
     views = tuple(view for view in views if not (up or down) or view.connected is up)
     if out != "text":
         output.document(views, out)
