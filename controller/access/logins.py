@@ -64,7 +64,7 @@ class Logins:
         action = _action(method, user)
         if method not in self.settings.external_auth or method != "pam":
             known = ", ".join(each for each in self.settings.external_auth if each == "pam") or "none"
-            refused = Decision(allowed=False, why=f"external_auth has no passwords of {method[:32]!r} ({known})")
+            refused = Decision(allowed=False, why=f"external_auth has no method {method[:32]!r} ({known})")
             self._refuse(asker, action, refused, "who runs this controller can configure external_auth")
         if self._is_flood(f"from {asker.name or asker.address}") | self._is_flood(f"to {user}"):
             self.on_refusal("logins-per-minute")

@@ -17,7 +17,7 @@ def slow_requests(scene: Scene, running: Running) -> None:
         connection = socket.socket(socket.AF_UNIX)
         try:
             connection.connect(str(scene.socket))
-            connection.sendall(b"POST /call HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\n{")
+            connection.sendall(b"POST /api/v1/call HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\n{")
             opened.append(connection)
         except OSError:
             connection.close()
@@ -34,7 +34,7 @@ def unread_answers(scene: Scene, running: Running) -> None:
         connection = socket.socket(socket.AF_UNIX)
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1024)
         connection.connect(str(scene.socket))
-        connection.sendall(b"GET /events HTTP/1.1\r\nHost: x\r\n\r\n")
+        connection.sendall(b"GET /api/v1/events HTTP/1.1\r\nHost: x\r\n\r\n")
         opened.append(connection)
     while running():
         time.sleep(0.1)

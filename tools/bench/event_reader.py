@@ -16,7 +16,7 @@ def main(path: str, count: int) -> None:
     """Read until all are there; SystemExit when some were dropped."""
     with socket.socket(socket.AF_UNIX) as connection:
         connection.connect(path)
-        connection.sendall(b"GET /events?tag=* HTTP/1.1\r\nHost: controller\r\n\r\n")
+        connection.sendall(b"GET /api/v1/events?tag=* HTTP/1.1\r\nHost: controller\r\n\r\n")
         seen = 0
         for line in connection.makefile("rb"):
             if not line.startswith(b"{"):
