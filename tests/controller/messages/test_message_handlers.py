@@ -144,7 +144,7 @@ class Runs:
     def together(self):
         return nullcontext()
 
-    def ended(self, run, outcome, cause=0):
+    def ended(self, run, outcome, cause=0, back_from=""):
         self.ended_runs.append((run.run_id, outcome))
 
 
