@@ -86,6 +86,11 @@ class MinionLimits:
     unread_bytes: LimitCount = 16 * MIB
     """Bytes of messages that wait for a minion to read them, beside the largest that it was sent; with more it is
     disconnected."""
+    total_unread_bytes: LimitCount = 64 * MIB
+    """Bytes that wait for all minions to read them, but for those that have read nothing for 5 s; with more, whole
+    documents and answers about files wait until there are less."""
+    answered_bytes: LimitCount = 1 * MIB
+    """Bytes that wait for a minion to read them; with more, its questions about files wait until there are less."""
     handling_share: LimitSeconds = 0.1
     """Seconds of computing that the messages of a minion may cost each second, beyond the first 10 ms of each turn of
     the event loop; with more, its messages wait until it is within this again."""

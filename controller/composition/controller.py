@@ -39,6 +39,7 @@ from controller.rollouts.unconfirmed import UnconfirmedMinions
 from controller.runners.runner_jobs import RunnerJobs
 from controller.schedules.controller_schedule import ControllerSchedule
 from controller.schedules.switches import Switches
+from controller.sessions.room import Room
 from wire.keys import KeyPair
 from wire.server.server import Server
 
@@ -78,11 +79,11 @@ def compose(resources: Resources) -> Parts:
     """Make all parts. Must be called on the loop that they will run on."""
     shared = share(resources)
     wire = compose_wire(shared)
-    reconciler = compose_reconciler(shared, wire.server)
+    reconciler = compose_reconciler(shared, wire.server, Room(wire.has_room))
     fleet = compose_rollouts(shared, reconciler)
     compilation = compose_compilation(shared, wire.server, reconciler, fleet)
     access = compose_access(shared)
-    handlers = compose_handlers(shared, wire.server, reconciler, compilation, access)
+    handlers = compose_handlers(shared, wire, reconciler, compilation, access)
     actions = compose_actions(shared, wire.server, reconciler, compilation, handlers)
     pull_requests = compose_pull_requests(shared, actions.previews, actions.reports, reconciler)
     key_changes = compose_key_changes(shared, wire.server, compilation)

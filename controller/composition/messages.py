@@ -51,6 +51,10 @@ class WireParts:
     server: Server
     backpressure: Backpressure
 
+    def has_room(self) -> bool:
+        """Whether a whole document may be sent, and what its run says will be handled soon."""
+        return self.server.has_room() and not self.backpressure.is_behind()
+
 
 def compose_wire(shared: Shared) -> WireParts:
     """The sockets; `Backpressure.attach` connects them to the handlers."""
@@ -74,7 +78,7 @@ def compose_wire(shared: Shared) -> WireParts:
 
 
 def compose_handlers(
-    shared: Shared, server: Server, reconciler: Reconciler, compilation: CompilationParts, access: Access
+    shared: Shared, wire: WireParts, reconciler: Reconciler, compilation: CompilationParts, access: Access
 ) -> MessageHandlers:
     """The handlers of all messages."""
     settings = shared.resources.settings
@@ -99,7 +103,7 @@ def compose_handlers(
         keep=shared.event_log.keep_now,
     )
     signs = SignsOfLife(interval=settings.alive_interval, timeout=settings.minion_timeout, rate=settings.alive_rate)
-    replies = Replies(context=context, server=server, greeting=greeting, signs_of_life=signs)
+    replies = Replies(context=context, server=wire.server, greeting=greeting, signs_of_life=signs)
     results = _results(shared, context, reconciler)
     reconcilers = Reconcilers(runs=reconciler, builds=compilation.builds)
     keys = _key_requests(shared, context, replies, compilation)
@@ -125,6 +129,7 @@ def compose_handlers(
             peers=_peer_calls(shared, replies, access),
         ),
         refusals=RefusalLog(most=settings.limits.stranger.logged_refusals, clock=context.steady),
+        lag=wire.backpressure.lag,
     )
 
 
@@ -164,7 +169,7 @@ def _autosign(settings: ControllerSettings) -> AutosignSettings:
 def _file_answers(shared: Shared, replies: Replies) -> FileAnswers:
     refused = partial(shared.metrics.limit_refused, "minion")
     most = shared.resources.settings.limits.minion.file_questions
-    return FileAnswers(shared.files, replies.send_now, most=most, on_refusal=refused)
+    return FileAnswers(shared.files, replies.send_now, most=most, has_room=replies.server.has_room, on_refusal=refused)
 
 
 def _state_questions(shared: Shared, replies: Replies, compilation: CompilationParts) -> StateQuestions:

@@ -6,10 +6,11 @@ from controller.composition.shared import Shared
 from controller.reconcile.reconciler import Reconciler
 from controller.reconcile.remote_lag import RemoteLag
 from controller.reconcile.status import Status
+from controller.sessions.room import Room
 from wire.server.server import Server
 
 
-def compose_reconciler(shared: Shared, server: Server) -> Reconciler:
+def compose_reconciler(shared: Shared, server: Server, room: Room) -> Reconciler:
     """The loop that brings minions to their desired state."""
     changes = shared.resources.changes
     remotes = tuple(each.name for each in shared.resources.source.remotes)
@@ -25,6 +26,7 @@ def compose_reconciler(shared: Shared, server: Server) -> Reconciler:
         clock=shared.clock,
         run_timeout=shared.resources.settings.run_timeout,
         live=shared.live,
+        room=room,
         lag=RemoteLag(remotes=remotes, fetch=lambda: [changes.pushed(name) for name in remotes]),
     )
 

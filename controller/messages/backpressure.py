@@ -52,6 +52,9 @@ transaction and each query costs by itself would be most of the work."""
 STEADY_WAITS = 3
 """Times as long as the slice before took."""
 
+BEHIND_SECONDS = 0.5
+"""From what has come to what is handled, so that the controller counts as behind."""
+
 CALM_KINDS = ("apply", "remediate", "drift")
 
 FEWEST, MOST = 1, 1024
@@ -156,10 +159,25 @@ class Backpressure:
         self._ended = float("-inf")
         """When the last slice did, by the monotonic clock."""
         self._load = Load()
+        self._caught_up = time.monotonic()
 
     def attach(self, server: Server, deliver: Callable[[Sequence[Delivery]], None]) -> None:
         """Say what is held back, and who handles a batch (and must not raise). Before the server starts."""
         self._server, self._deliver = server, deliver
+
+    def caught_up(self) -> float:
+        """All that had come at this time, by the monotonic clock, is handled, but for what waits for its own share."""
+        if self._server is not None and not self._queue:
+            self._caught_up = max(self._caught_up, self._server.read_until())
+        return self._caught_up
+
+    def lag(self) -> float:
+        """Seconds from when what is handled now has come, or more."""
+        return max(0.0, time.monotonic() - self.caught_up())
+
+    def is_behind(self) -> bool:
+        """Whether messages wait for longer than a moment: what would bring more of them can wait, too."""
+        return self.lag() > BEHIND_SECONDS
 
     def put(self, batch: Sequence[Delivery]) -> None:
         """Called from the wire's thread."""
@@ -211,6 +229,7 @@ class Backpressure:
         took = min(self._ended - began, SLICE_SECONDS)
         self._gathers = took * (STEADY_WAITS if len(batch) >= STEADY else 1)
         self._adapt(len(batch), self._ended - began, computed)
+        self.caught_up()
         with self._lock:
             self._charge(batch, computed - SLICE_SECONDS)
             self._let_go()

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias, assert_never
 
@@ -106,6 +106,8 @@ class MessageHandlers:
     minion_events: MinionEventHandler
     answers: AnswerSources
     refusals: RefusalLog
+    lag: Callable[[], float] = lambda: 0.0
+    """Seconds that messages wait until they are handled."""
 
     def deliver(self, batch: Sequence[Delivery]) -> None:
         """Handle one batch, in order. What cannot be handled costs its sender alone, and nobody else's messages.
@@ -207,7 +209,7 @@ class MessageHandlers:
         if session is None or session.key != incoming.key:
             # It was silent for too long, or what an earlier connection of its key had sent came late.
             if not isinstance(message, Bye):
-                self.replies.ask_for_hello(incoming.key)
+                self.replies.ask_for_hello(incoming.key, incoming.connection)
             return
         session.seen, session.heard = self.context.clock(), self.context.steady()
         self._handle_of_session(session, message)
@@ -318,7 +320,8 @@ class MessageHandlers:
     def expire(self, now: float) -> None:
         """End the sessions that are silent for too long, by the clock that nobody sets."""
         gone_at = self.replies.signs_of_life.gone_at
-        silent = [session for session in self.context.sessions if gone_at(session) < now]
+        heard = now - self.lag()  # of who has said something that is not yet handled, it is not known
+        silent = [session for session in self.context.sessions if gone_at(session) < heard]
         if not silent:
             return
         try:

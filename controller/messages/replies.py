@@ -58,6 +58,9 @@ class Replies:
             session.alive_interval = self.signs_of_life.interval_for(connected)
             self.send(session.key, AliveInterval(seconds=session.alive_interval))
 
-    def ask_for_hello(self, key: str) -> None:
-        """End the connection, which has no session: a minion says Hello on each new one, and on no other."""
-        self.context.after_commit.add(partial(self.server.disconnect, key))
+    def ask_for_hello(self, key: str, connection: int) -> None:
+        """End a connection that has no session: a minion says Hello on each new one, and on no other.
+
+        One that it has opened since is left: its Hello is on its way, behind what the one before had sent.
+        """
+        self.context.after_commit.add(partial(self.server.disconnect, key, connection=connection))

@@ -49,8 +49,13 @@ class WorkQueue:
         if self._timer_of.get(key, math.inf) > time:
             self.add_at(key, time)
 
-    async def take(self) -> set[str]:
-        """Wait until something is due, and take all that is."""
+    @property
+    def has_due(self) -> bool:
+        """Whether something is left that is due."""
+        return bool(self._due)
+
+    async def take(self, most: int | None = None) -> set[str]:
+        """Wait until something is due, and take all that is, or so many."""
         wait = max(0.0, min(LONGEST_WAIT, self._timers[0][0] - self._clock())) if self._timers else None
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(wait):  # `wait_for` of Python 3.11 loses a cancellation that comes with an `add`
@@ -65,5 +70,8 @@ class WorkQueue:
             if self._timer_of.get(key) == time:
                 del self._timer_of[key]
                 self._due.add(key)
-        due, self._due = self._due, set()
-        return due
+        if most is None or len(self._due) <= most:
+            due, self._due = self._due, set()
+            return due
+        self._awake.set()
+        return {self._due.pop() for _ in range(most)}

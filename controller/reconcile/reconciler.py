@@ -69,6 +69,7 @@ from controller.reconcile.remote_lag import RemoteLag
 from controller.reconcile.revision_sources import moved_text
 from controller.reconcile.touched import TouchedStates
 from controller.sessions.outbox import MinionOutbox
+from controller.sessions.room import LOOK_SECONDS, Room
 from controller.sessions.sessions import Session, Sessions
 from controller.store import (
     AppliedRecord,
@@ -95,6 +96,8 @@ RETRY_SECONDS = 10.0
 """Until a minion is looked at again after an error of ours."""
 MOST_TOGETHER = 64
 """Minions for which a transaction writes what they shall do: its messages are in memory until it is committed."""
+MOST_AT_ONCE = 256
+"""Minions that are looked at before other work of the loop has its turn."""
 _REVISIONS = 32
 """That are kept ready."""
 GATHER_SECONDS = 0.02
@@ -135,6 +138,7 @@ class Reconciler:
     live: LiveRevision = field(default_factory=LiveRevision)
     lag: RemoteLag = field(default_factory=RemoteLag)
     rollouts: RolloutGate = field(default_factory=OpenGate)
+    room: Room = field(default_factory=Room)
     confirmations: ConfirmationKeeper = field(init=False)
     _queue: WorkQueue = field(init=False)
     _ages: RunAges = field(init=False)
@@ -183,12 +187,12 @@ class Reconciler:
         """Work until cancelled."""
         clock = asyncio.get_running_loop().time
         while True:
-            batch = await self._queue.take()
+            batch = await self._queue.take(MOST_AT_ONCE)
             began = clock()
             if batch:
                 self.step(batch)
             # A look at one minion costs a fifth of a look at ten: those who come meanwhile are looked at together.
-            await asyncio.sleep(min(clock() - began, GATHER_SECONDS))
+            await asyncio.sleep(0 if self._queue.has_due else min(clock() - began, GATHER_SECONDS))
 
     def step(self, minions: Iterable[str]) -> None:
         """Reconcile these minions once. A failure requeues its own minion and delays no other."""
@@ -204,6 +208,13 @@ class Reconciler:
         self.metrics.reconciled(len(rows))
         for at in range(0, len(rows), MOST_TOGETHER):
             self._reconcile_all(rows[at : at + MOST_TOGETHER], now)
+        self._let_in(now)
+
+    def _let_in(self, now: float) -> None:
+        """Look at minions whose documents wait: now where there is room, else soon."""
+        self._queue.add(self.room.next(MOST_TOGETHER))
+        if (first := self.room.first()) is not None:
+            self._queue.add_by(first, now + LOOK_SECONDS)
 
     def _reconcile_all(self, rows: Sequence[StatusRow], now: float) -> None:
         """Reconcile minions in one transaction."""
@@ -239,8 +250,24 @@ class Reconciler:
             asked_at = self._ages.asked_at(row.minion.id, run.run_id, run.asked_at)
             state = replace(state, open_run=replace(run, asked_at=asked_at))
         self.rollouts.saw(row.minion.id, state)
-        for instruction in reconcile(state, policy, now, run_timeout=self.run_timeout):
+        instructions = reconcile(state, policy, now, run_timeout=self.run_timeout)
+        if self._waits_for_room(row.minion.id, instructions):
+            return
+        for instruction in instructions:
             self._carry_out(row, instruction, now)
+
+    def _waits_for_room(self, minion: str, instructions: Sequence[Instruction]) -> bool:
+        """Whether a minion would be sent a whole document, and there is no room for it: then it is looked at again."""
+        self.room.leave(minion)
+        if not any(isinstance(each, SendDesired | SendApplied) for each in instructions):
+            return False
+        session = self.sessions.session(minion)
+        if session is None or minion in self._requests or self.room.is_free():
+            return False
+        if self.documents.document(session.held) is not None:
+            return False  # it gets what is new
+        self.room.wait(minion)
+        return True
 
     # --- observed state ---
 

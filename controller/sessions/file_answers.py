@@ -30,6 +30,9 @@ TURN_SECONDS = 0.02
 _MOST_TAKEN = 32
 """Questions that are taken at once."""
 
+ROOM_SECONDS = 0.02
+"""Until it is looked again whether there is room for an answer."""
+
 FileQuestion: TypeAlias = FindFile | ListFiles | GetBlob
 
 
@@ -49,6 +52,7 @@ class FileAnswers:
         files: gives the answers.
         send: called in the thread, with the key of the minion and the answer; on the loop with a refusal.
         most: questions of one minion that wait; more are refused.
+        has_room: whether an answer may be sent to this key now; else it waits, and others are answered.
         on_refusal: see `options.limits.CountRefusal`; the limit is `file-questions`.
     """
 
@@ -58,9 +62,11 @@ class FileAnswers:
         send: Callable[[str, ToMinion], None],
         *,
         most: int,
+        has_room: Callable[[str], bool] = lambda _key: True,
         on_refusal: CountRefusal = uncounted,
     ) -> None:
         self._files = files
+        self._has_room = has_room
         self._send = send
         self._most = most
         self._on_refusal = on_refusal
@@ -118,14 +124,20 @@ class FileAnswers:
         """
         with self._asked:
             self._asked.wait_for(lambda: self._waiting or self._stopping)
+            while not (self._stopping or (ready := self._with_room())):
+                self._asked.wait(ROOM_SECONDS)
+                self._asked.wait_for(lambda: self._waiting or self._stopping)
             if self._stopping:
                 return []
-            cheapest = sorted(self._waiting.items(), key=lambda item: item[1].cost)[:_MOST_TAKEN]
+            cheapest = sorted(ready, key=lambda item: item[1].cost)[:_MOST_TAKEN]
             return [
                 (key, waiting.questions[0])
                 for key, waiting in cheapest
                 if waiting.cost <= cheapest[0][1].cost + TURN_SECONDS
             ]
+
+    def _with_room(self) -> list[tuple[str, _Waiting]]:
+        return [item for item in self._waiting.items() if self._has_room(item[0])]
 
     def _answer(self, taken: list[tuple[str, FileQuestion]]) -> list[float]:
         """The seconds that each of the questions took that could be answered in time; at least one."""

@@ -28,7 +28,10 @@ KEPT = 20
 """How many acknowledged results are kept."""
 
 SEND_AGAIN_AFTER = 30.0
-"""Seconds without an acknowledgement."""
+"""Seconds without an acknowledgement, and twice as many each time: a controller that is behind has it already, and
+the same again would keep it from what else it has to read."""
+LONGEST_AGAIN = 600.0
+"""Of these, at most."""
 
 MOST_AWAY = 1000
 """Results that may wait for controllers that are away while another one is there; the oldest are dropped, and said."""
@@ -71,6 +74,8 @@ class Outbox:
         self._kept = cachedir / "kept"
         self._kept.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._sent: dict[str, float | None] = {}  # run id -> when it was sent, None: not on this connection
+        self._waits: dict[str, float] = {}
+        """Run id -> seconds from when it was sent until it is sent again."""
         self._drift: str = ""
         self._answered: set[str] = set()
         """Drift checks that the minion has begun remediations for: they are told with these."""
@@ -156,13 +161,15 @@ class Outbox:
             full: those that take nothing more at the moment; empty name: who gets what is nobody's.
         """
         waiting = Counter(
-            self.owner(run_id) for run_id, at in self._sent.items() if at is not None and now - at < SEND_AGAIN_AFTER
+            self.owner(run_id)
+            for run_id, at in self._sent.items()
+            if at is not None and now < self._again_at(run_id, at)
         )
         for run_id, at in list(self._sent.items()):
             owner = self.owner(run_id)
             if waiting[owner] >= IN_FLIGHT or owner in full or (owner and owner not in controllers):
                 continue
-            if (at is None or now - at >= SEND_AGAIN_AFTER) and not self._events.waiting(run_id):
+            if (at is None or now >= self._again_at(run_id, at)) and not self._events.waiting(run_id):
                 result = self._read(run_id)
                 if result is not None:
                     waiting[owner] += 1
@@ -172,6 +179,10 @@ class Outbox:
         """The result was sent."""
         if run_id in self._sent:
             self._sent[run_id] = now
+            self._waits[run_id] = min(LONGEST_AGAIN, 2 * self._waits.get(run_id, SEND_AGAIN_AFTER / 2))
+
+    def _again_at(self, run_id: str, sent_at: float) -> float:
+        return sent_at + self._waits.get(run_id, SEND_AGAIN_AFTER)
 
     def next_due(self, now: float, controllers: Collection[str] = ()) -> float:
         """When `due` has something again; infinity when there is nothing to send."""
@@ -180,7 +191,7 @@ class Outbox:
 
     def _next_due_of(self, owner: str, now: float) -> float:
         of_owner = {run_id: at for run_id, at in self._sent.items() if self.owner(run_id) == owner}
-        sent = [at + SEND_AGAIN_AFTER for at in of_owner.values() if at is not None]
+        sent = [self._again_at(run_id, at) for run_id, at in of_owner.items() if at is not None]
         unsent = sum(at is None and not self._events.waiting(run_id) for run_id, at in of_owner.items())
         if unsent and sum(at > now for at in sent) < IN_FLIGHT:
             return now
@@ -197,6 +208,7 @@ class Outbox:
         if run_id not in self._sent or self._owners.get(run_id, controller) != controller:
             return False
         del self._sent[run_id]
+        self._waits.pop(run_id, None)
         self._owners.pop(run_id, None)
         folder = self._folders.of(run_id)
         if not _is_preview(folder):
@@ -271,6 +283,7 @@ class Outbox:
 
     def _drop(self, run_id: str) -> None:
         self._sent.pop(run_id, None)
+        self._waits.pop(run_id, None)
         self._owners.pop(run_id, None)
         self._events.forget(run_id)
         self._folders.of(run_id).remove()

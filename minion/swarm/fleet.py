@@ -40,6 +40,9 @@ MOST_SOCKETS = 65_535
 
 SILENCE = 120.0
 """Seconds without a sign of life until a controller is gone: a machine with thousands of members is busy."""
+_SERVED = 64
+"""Members that are served before it is looked whose time has come: a document takes some ms, and each says that it is
+there."""
 
 _QUEUE = 64
 
@@ -113,7 +116,7 @@ class SwarmFleet:
                 self._epoll.register(reader, select.EPOLLIN)
         while (now := time.monotonic()) < until:
             due = self._timers[0][0] if self._timers else until
-            ready = self._epoll.poll(max(0.0, min(due, until) - now), maxevents=1024)
+            ready = self._epoll.poll(max(0.0, min(due, until) - now), maxevents=_SERVED)
             now = time.monotonic()
             if any(fd == reader for fd, _ in ready):
                 return True

@@ -16,6 +16,7 @@ from typing import Any
 import msgspec
 
 from minion.agent.controllers.session import AgentSession, SessionPorts, SessionState
+from minion.spool.outbox import LONGEST_AGAIN, SEND_AGAIN_AFTER
 from minion.swarm.answers import call_result, run_result
 from minion.swarm.documents import HeldDocuments
 from wire.client import Connected, ConnectionEvent, DialFailed, Disconnected, HandshakeFailed
@@ -55,8 +56,6 @@ from wire.messages import (
 AGENT = "saltern swarm"
 """What it says to be."""
 
-AGAIN_SECONDS = 15.0
-"""After which a result that was not acknowledged is said again."""
 
 LONGEST_SLEEP = 86400.0
 """Seconds of `test.sleep`; longer ones end at once."""
@@ -137,6 +136,8 @@ class SwarmMember:
         """Results that are made later: when, run id, how."""
         self._results: dict[str, tuple[float, RunResult]] = {}
         """Results that are not acknowledged, and when each is said again."""
+        self._waits: dict[str, float] = {}
+        """Run id -> seconds until its result is said again, as on a minion (`minion.spool.outbox`)."""
         ports = SessionPorts(send=send, key_request=self._key_request, hello=self._hello, keep_alive=self._keep_alive)
         self._session = AgentSession(identity.id, fingerprint(identity.keys.public), ports)
         self.key_state = ""
@@ -177,6 +178,7 @@ class SwarmMember:
                 self._begin(event.run_id, lambda: self._call(event), now, delay=delay, states=states)
             case ResultAck(run_id=run_id) | ResultRefused(run_id=run_id):
                 self._results.pop(run_id, None)
+                self._waits.pop(run_id, None)
             case Heartbeat():
                 self._session.heartbeat(event, now)
             case Run() | Preview():
@@ -321,7 +323,8 @@ class SwarmMember:
 
     def _say(self, run_id: str, result: RunResult, now: float) -> None:
         """Say a result, and keep it until it is acknowledged."""
-        self._results[run_id] = now + AGAIN_SECONDS, result
+        wait = self._waits[run_id] = min(LONGEST_AGAIN, 2 * self._waits.get(run_id, SEND_AGAIN_AFTER / 2))
+        self._results[run_id] = now + wait, result
         if self.online:
             self._send(result)
 

@@ -29,9 +29,15 @@ ANSWERS: Final[dict[RefusalReason, str]] = {
 
 
 def admit(
-    frame: bytes | bytearray | memoryview, *, key: str, identity: Identity | None, limits: Limits, borders: WireLimits
+    frame: bytes | bytearray | memoryview,
+    *,
+    key: str,
+    identity: Identity | None,
+    limits: Limits,
+    borders: WireLimits,
+    connection: int = 0,
 ) -> Incoming | Refusal:
-    """The message in the frame, if the owner of the key may send it."""
+    """The message in the frame, if the owner of the key may send it; `connection`: see `Incoming`."""
     accepted = identity.id if identity is not None and identity.state == "accepted" else None
     known = identity.id if identity is not None else None
     # The size is looked at first: decoding a large frame is work that a key must not cause before it is accepted.
@@ -54,7 +60,7 @@ def admit(
     size = 0 if refused else len(frame)  # of a refused result nothing is kept
     role = identity.role if identity is not None else None
     refusal = _check(message, key=key, known=known, accepted=accepted) or _check_role(message, key, known, role)
-    return refusal or Incoming(key=key, id=accepted, message=message, size=size)
+    return refusal or Incoming(key=key, id=accepted, message=message, size=size, connection=connection)
 
 
 def _check(message: ToController, *, key: str, known: str | None, accepted: str | None) -> Refusal | None:

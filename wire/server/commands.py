@@ -36,6 +36,8 @@ class Disconnect:
     key: str
     refused_seconds: float
     """Until it may connect again."""
+    connection: int
+    """Only if it is this one (`Incoming.connection`); 0: whichever."""
 
 
 Command: TypeAlias = Send | Publish | Disconnect

@@ -183,10 +183,15 @@ class Connections:
             detail = f"has connected by the relay {channel.line.relay}"
             self._batch.refuse("superseded", key=channel.key, identity=identity, detail=detail)
 
-    def end_key(self, key: str, refused_seconds: float) -> None:
-        """End the connections of a key on both ports, and let an accepted one in again after so many seconds."""
-        self._refuse_for(key, refused_seconds)
+    def end_key(self, key: str, refused_seconds: float, connection: int = 0) -> None:
+        """End the connections of a key on both ports, and let an accepted one in again after so many seconds.
+
+        `connection`: only if its connection has this serial number; 0: whichever it is.
+        """
         peer = self.peer(key)
+        if connection and (peer is None or peer.serial != connection):
+            return
+        self._refuse_for(key, refused_seconds)
         if peer is not None:
             self.end(peer)
         for number in self.subscribers.of(key):

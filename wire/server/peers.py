@@ -9,10 +9,13 @@ the system hands out again: a record is the same only when number, routing id an
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass, field
 
 SHORTEST_ROUTING_ID = 16
 """Bytes; a shorter one might be guessed by somebody who waits for its owner to go."""
+SERIALS = itertools.count(1)
+"""Of connections and of channels of relays: no two of them have the same, as descriptors may."""
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
@@ -37,6 +40,7 @@ class PeerConnection:
     """We have ended it: whatever it sent before that is dropped."""
     clean: bool = False
     """It said goodbye."""
+    serial: int = field(default_factory=SERIALS.__next__)
 
 
 @dataclass(slots=True, kw_only=True)

@@ -78,18 +78,19 @@ class Reception:
             handle=self._take_opened,
         )
 
-    def read_requests(self) -> None:
-        """Read frames until there are none or the batch is full."""
+    def read_requests(self) -> bool:
+        """Read frames until there are none or the batch is full; whether there are none."""
         size = 0
         for _ in range(self._limits.batch):
             try:
                 frames = self._sockets.request.recv_multipart(zmq.NOBLOCK, copy=False)
             except zmq.Again:
-                return
+                return True
             self._receive(frames)
             size += most_memory(len(frames[-1]), self._borders.minion)
             if size > self._limits.batch_bytes:
-                return
+                return False
+        return False
 
     def _receive(self, frames: list[zmq.Frame]) -> None:
         sent_by = sender(frames[-1])
@@ -109,7 +110,7 @@ class Reception:
             detail = f"{len(frames) - 1} frames where one is expected"
             self._refuse_frame(connection, Refusal(reason="malformed", key=key, detail=detail))
             return
-        outcome = admit(frames[1].buffer, key=key, identity=identity, limits=self._limits, borders=self._borders)
+        outcome = self._admit(frames[1].buffer, connection, identity)
         if isinstance(outcome, Incoming) and isinstance(outcome.message, FromRelay):
             self._batch.count("in", kind_of(outcome.message), len(frames[1]))
             if not self._relayed.take(connection, outcome.id or "", outcome.message):
@@ -119,6 +120,18 @@ class Reception:
         else:
             self._take(connection, outcome, identity, lambda: self._place_of(frames[1]), len(frames[1]))
 
+    def _admit(
+        self, frame: bytes | bytearray | memoryview, peer: PeerConnection | RelayedChannel, identity: Identity | None
+    ) -> Incoming | Refusal:
+        return admit(
+            frame,
+            key=peer.key,
+            identity=identity,
+            limits=self._limits,
+            borders=self._borders,
+            connection=peer.serial,
+        )
+
     def _place_of(self, frame: zmq.Frame) -> str:
         """What limits of one address are about: the network of the peer, or the controller that it came through."""
         address = address_of(frame)
@@ -126,7 +139,7 @@ class Reception:
 
     def _take_opened(self, channel: RelayedChannel, frame: bytes | bytearray, identity: Identity | None) -> None:
         """Take a message of a minion behind a relay."""
-        outcome = admit(frame, key=channel.key, identity=identity, limits=self._limits, borders=self._borders)
+        outcome = self._admit(frame, channel, identity)
         if isinstance(outcome, Incoming):
             outcome = replace(outcome, relay=channel.line.relay)
         self._take(channel, outcome, identity, lambda: f"relay {channel.line.relay}", len(frame))

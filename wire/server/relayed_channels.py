@@ -13,7 +13,7 @@ from typing import Literal, TypeAlias
 
 from wire.messages import RelayedFrame
 from wire.sealed.session import SealedSession, cost_of_piece
-from wire.server.peers import PeerConnection
+from wire.server.peers import SERIALS, PeerConnection
 from wire.server.types import RelayCounts
 
 ChannelEnd: TypeAlias = Literal["handshake", "busy", "ended", "broken", "overflow", "superseded", "upstream"]
@@ -49,6 +49,7 @@ class RelayedChannel:
     ended: bool = False
     clean: bool = False
     """It said goodbye."""
+    serial: int = field(default_factory=SERIALS.__next__)
 
 
 @dataclass(slots=True, kw_only=True, eq=False)

@@ -19,6 +19,7 @@ from wire.server.relayed_channels import RelayedChannel
 from wire.server.relayed_sending import RelayedSending
 from wire.server.sockets import Sockets, end_connection
 from wire.server.types import Gone, Registry, is_accepted
+from wire.server.unread_bytes import UnreadBytes
 
 
 class Sending:
@@ -30,6 +31,7 @@ class Sending:
         batch: takes refusals, and whose peer is gone.
         registry: says which keys are accepted.
         borders: how much may wait for a peer, and who counts what is refused.
+        unread: counts what waits for all of them; None: nobody asks.
     """
 
     def __init__(
@@ -40,12 +42,14 @@ class Sending:
         registry: Registry,
         *,
         borders: WireLimits,
+        unread: UnreadBytes | None = None,
     ) -> None:
         self._sockets = sockets
         self._connections = connections
         self._batch = batch
         self._registry = registry
         self._borders = borders
+        self._unread = unread
         self.relayed = RelayedSending(connections.relayed, borders)
 
     def run(self, commands: deque[Command]) -> None:
@@ -54,11 +58,13 @@ class Sending:
             command = commands.popleft()
             match command:
                 case Send():
+                    if self._unread is not None:
+                        self._unread.queued(-len(command.frame))
                     self._transmit(command)
                 case Publish():
                     self._broadcast(command.frame)
                 case Disconnect():
-                    self._connections.end_key(command.key, command.refused_seconds)
+                    self._connections.end_key(command.key, command.refused_seconds, command.connection)
                 case _:
                     assert_never(command)
 
@@ -86,7 +92,7 @@ class Sending:
     def _put_by_relay(self, channel: RelayedChannel, frame: bytes, kind: str) -> None:
         accepted = is_accepted(self._registry.identity(channel.key))
         if channel.ended or self.relayed.put(channel, frame, accepted=accepted):
-            self._batch.count("out", kind, len(frame))
+            self._note_sent(channel, kind, len(frame))
             return
         self._borders.minion_refused("unread-bytes")
         self._batch.refuse("overflow", key=channel.key, detail="does not read what it is sent: disconnected")
@@ -118,7 +124,12 @@ class Sending:
             self._batch.counts["refused.unroutable"] += 1
             self._connections.lose(connection)
         else:
-            self._batch.count("out", kind, len(frame))
+            self._note_sent(connection, kind, len(frame))
+
+    def _note_sent(self, peer: PeerConnection | RelayedChannel, kind: str, size: int) -> None:
+        self._batch.count("out", kind, size)
+        if self._unread is not None:
+            self._unread.sent(peer, size)
 
     def _reads_nothing(self, connection: PeerConnection) -> bool:
         """Whether more waits for a peer than may. What its system has received counts as read."""

@@ -35,6 +35,7 @@ from wire.server.relayed_channels import counts_of
 from wire.server.sending import Sending
 from wire.server.sockets import Sockets, answer_handshakes, open_sockets
 from wire.server.types import Delivery, Limits, Registry, RelayCounts
+from wire.server.unread_bytes import UnreadBytes
 
 _LOG = logging.getLogger("saltern.wire")
 
@@ -80,8 +81,14 @@ class Server:
         self._thread: threading.Thread | None = None
         self._stopping = False
         self._held = False
+        self._drained = True
+        """The last turn left nothing to be read."""
+        self._rests = False
+        """The thread waits, and nothing was left to be read when it began to."""
+        self._drained_at = time.monotonic()
         self._ports: PortPair | None = None
         self._batch = DeliveryBatch()
+        self._unread = UnreadBytes(lambda key: self._connections.peer(key))
         self._sockets: Sockets
         self._watch: ConnectionWatch
         self._connections: Connections
@@ -102,7 +109,14 @@ class Server:
         self._wakeup = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
         self._watch = ConnectionWatch(self._ports, self._borders, self._expected)
         self._connections = Connections(self._sockets, self._watch, self._batch, self._registry, self._borders)
-        self._sending = Sending(self._sockets, self._connections, self._batch, self._registry, borders=self._borders)
+        self._sending = Sending(
+            self._sockets,
+            self._connections,
+            self._batch,
+            self._registry,
+            borders=self._borders,
+            unread=self._unread,
+        )
         self._reception = Reception(
             sockets=self._sockets,
             keys=self._keys,
@@ -134,34 +148,54 @@ class Server:
 
         MalformedMessage when the message is larger than a minion reads.
         """
-        self._submit(_sending_of(key, message))
+        self.send_all([(key, message)])
 
     def send_all(self, messages: Sequence[tuple[str, ToMinion]]) -> None:
         """Sends to the peers with these keys, as `send` does; none is sent when one of them is too large."""
-        self._commands.extend([_sending_of(key, message) for key, message in messages])
+        sends = [_sending_of(key, message) for key, message in messages]
+        for each in sends:
+            self._unread.queued(len(each.frame))
+        self._commands.extend(sends)
         self._wake()
 
     def publish(self, heartbeat: Heartbeat) -> None:
         """Sends to every accepted key that is subscribed; a subscriber that is too slow misses it."""
         self._submit(Publish(frame=encode(heartbeat)))
 
-    def disconnect(self, key: str, refused_seconds: float = 0.0) -> None:
+    def disconnect(self, key: str, refused_seconds: float = 0.0, connection: int = 0) -> None:
         """Ends the connections of this key on both ports. It may connect again, and is judged anew.
 
         Args:
             key: of the peer.
             refused_seconds: until it may connect again.
+            connection: by which a message came (`Incoming.connection`): one that was opened since is left; 0: any.
         """
-        self._submit(Disconnect(key=key, refused_seconds=refused_seconds))
+        self._submit(Disconnect(key=key, refused_seconds=refused_seconds, connection=connection))
 
     def hold(self) -> None:
         """Reads no more messages until `resume`: peers are held back by their own queues."""
-        self._held = True
+        if self._rests:
+            self._drained_at = time.monotonic()
+        self._rests, self._held = False, True
 
     def resume(self) -> None:
         """Reads messages again."""
-        self._held = False
+        self._rests, self._held = False, False
         self._wake()
+
+    def read_until(self) -> float:
+        """All that had come at this time, by the monotonic clock, has been read, and delivered but for some ms."""
+        return time.monotonic() if self._rests else self._drained_at
+
+    def has_room(self, key: str = "") -> bool:
+        """Whether something large may be sent now, and to this key: not where too much waits to be read.
+
+        See `MinionLimits.total_unread_bytes` and `answered_bytes`. What is sent all the same is sent.
+        """
+        limits = self._borders.minion
+        if self._unread.total >= limits.total_unread_bytes:
+            return False
+        return not key or self._unread.of(key) < limits.answered_bytes
 
     def counts(self) -> Mapping[str, int]:
         """Counters since the start, and `peers`, `connections`, `subscribers` as they are now.
@@ -231,8 +265,13 @@ class Server:
         ]
         if not self._held:
             polled.append(sockets.request)
-        wait = self._batch.wait_milliseconds()
+        held = sockets.request not in polled
+        wait = _sooner(self._batch.wait_milliseconds(), self._unread.wait_milliseconds())
+        self._rests = self._drained and not held
         ready: set[Any] = {item for item, _ in zmq.zmq_poll([(item, zmq.POLLIN) for item in polled], wait)}
+        if self._rests:
+            self._drained_at = time.monotonic()
+        self._rests = False
         self._connections.turn += 1
         if self._wakeup in ready:
             os.eventfd_read(self._wakeup)
@@ -241,13 +280,21 @@ class Server:
             answer_handshakes(sockets.zap, self._connections.judge_handshake)
         self._sending.run(self._commands)
         if sockets.request in ready:
-            self._reception.read_requests()
+            self._drained = self._reception.read_requests()
+        elif not held:
+            self._drained = True
         if sockets.publish in ready:
             self._reception.read_subscriptions()
         self._connections.take_events()
         self._sending.flush_relays()
+        self._unread.look()
         if batch := self._batch.take():
             self._deliver(batch)
+
+
+def _sooner(first: int, second: int) -> int:
+    """The shorter of two times to wait; -1 is for ever."""
+    return max(first, second) if min(first, second) < 0 else min(first, second)
 
 
 def _sending_of(key: str, message: ToMinion) -> Send:

@@ -64,6 +64,8 @@ class Incoming:
     """Id of the relay that it came by; empty: none."""
     size: int = 0
     """Bytes of the message."""
+    connection: int = 0
+    """Number of the connection that it came by, which no other has; see `Server.disconnect`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -21,6 +21,7 @@ class Wire:
     def __init__(self):
         self.calls = []
         self.disconnected = []
+        self.unread_since = None
 
     def hold(self):
         self.calls.append("hold")
@@ -31,6 +32,9 @@ class Wire:
 
     def resume(self):
         self.calls.append("resume")
+
+    def read_until(self):
+        return self.unread_since or time.monotonic()
 
 
 def alive(key):
@@ -92,6 +96,23 @@ async def test_a_minion_that_makes_most_of_what_waits_is_disconnected_and_nobody
     assert (wire.calls, wire.disconnected, refused) == ([], ["large"], ["queued-bytes"])
     await until(lambda: handled)
     assert [each.key for each in handled] == ["b"]
+
+
+async def test_it_is_behind_while_messages_wait_to_be_read_or_to_be_handled():
+    handled = []
+    inlet, wire = Backpressure(asyncio.get_running_loop()), Wire()
+    inlet.attach(wire, handled.extend)
+    wire.unread_since = time.monotonic() - 0.1
+    await asyncio.sleep(0.6)
+    assert inlet.lag() >= 0.5, "nothing was read since then"
+    assert inlet.is_behind()
+    wire.unread_since = None
+    assert not inlet.is_behind()
+    inlet.put([alive("a")])
+    time.sleep(0.6)  # the loop handles nothing meanwhile
+    assert inlet.is_behind(), "what was read waits to be handled"
+    await until(lambda: handled)
+    assert not inlet.is_behind()
 
 
 async def test_other_work_has_its_turn_between_slices(monkeypatch):

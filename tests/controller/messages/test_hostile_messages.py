@@ -80,7 +80,7 @@ class Wired:
         deliver = bus.deliver
         self.ended = []
         self.parts.server.send = lambda key, message: self.sent.append((key, message))
-        self.parts.server.disconnect = lambda key, refused_seconds=0.0: self.ended.append(key)
+        self.parts.server.disconnect = lambda key, refused_seconds=0.0, connection=0: self.ended.append(key)
         bus.deliver = lambda event: (self.told.append(event), deliver(event))
         for minion in minions:
             controller.minion(minion)

@@ -113,7 +113,7 @@ class Outbox:
     def send_all(self, messages):
         self.sent += messages
 
-    def disconnect(self, key):
+    def disconnect(self, key, connection=0):
         self.disconnected.append(key)
 
     def kinds(self):
@@ -398,6 +398,15 @@ def test_who_connects_with_the_same_grains_is_not_compiled_again(rig):
     assert rig.recompiled == []
     assert rig.builds.connections == ["web1"]
     assert rig.runs.woken == ["web1"]
+
+
+def test_nobody_is_silent_whose_message_waits_to_be_handled(rig):
+    say(rig, Hello(id="web1", grains={}))
+    rig.handlers.lag = lambda: 10.0
+    rig.handlers.expire(now=50.0)
+    assert rig.handlers.context.sessions.session("web1") is not None
+    rig.handlers.expire(now=57.0)
+    assert rig.handlers.context.sessions.session("web1") is None
 
 
 def test_a_minion_without_a_session_is_to_say_hello_on_a_new_connection(rig):
@@ -921,7 +930,7 @@ def test_what_a_message_wrote_before_it_failed_is_taken_back(rig, monkeypatch):
     say(rig, Hello(id="web1", grains={}))
     rig.server.sent.clear()
 
-    def ended(run, outcome, cause):
+    def ended(run, outcome, cause, back_from=""):
         raise RuntimeError
 
     with monkeypatch.context() as patch:

@@ -17,6 +17,15 @@ async def test_what_comes_together_is_taken_together():
     assert await queue.take() == set(), "with no key it only looks around"
 
 
+async def test_of_many_as_many_are_taken_as_are_wanted():
+    queue = WorkQueue(lambda: 0.0)
+    queue.add(f"web{number}" for number in range(5))
+    taken = [await queue.take(2) for _ in range(3)]
+    assert [len(each) for each in taken] == [2, 2, 1]
+    assert set().union(*taken) == {f"web{number}" for number in range(5)}
+    assert not queue.has_due
+
+
 async def test_the_newest_timer_of_a_key_counts():
     clock = SimpleNamespace(now=0.0)
     queue = WorkQueue(lambda: clock.now)

@@ -1,5 +1,7 @@
 """The shell of the decision, against a real store: what is sent, recorded, published and asked for again."""
 
+import asyncio
+import time
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -131,6 +133,62 @@ def test_the_first_document_is_sent_and_applied_whole(rig):
     assert (new.tag, new.cause, new.revision) == (f"saltern/run/{run.run_id}/new", 41, "rev1")
     assert (done.tag, done.cause) == ("saltern/minion/web1/applied", 43)
     assert rig.store.applied.get("web1").digest == digest
+
+
+def test_a_whole_document_waits_until_there_is_room(rig):
+    connect(rig)
+    compiled(rig, 1, "a")
+    free = rig.reconciler.room.is_free = Switch(False)
+    assert step(rig) == []
+    assert rig.store.runs.open("web1") == []
+    assert list(rig.reconciler.room.next(10)) == []
+    assert step(rig) == [], "it is looked at again, and waits on"
+    free.on = True
+    assert rig.reconciler.room.next(10) == ["web1"]
+    document_sent, run = step(rig)
+    assert (type(document_sent), type(run)) == (DesiredUpdate, Run)
+    assert len(rig.reconciler.room) == 0
+
+
+async def test_who_waits_for_room_is_looked_at_again_when_there_is_some(rig):
+    connect(rig)
+    compiled(rig, 1, "a")
+    free = rig.reconciler.room.is_free = Switch(False)
+    rig.reconciler.clock = rig.reconciler._queue._clock = time.time
+    working = asyncio.create_task(rig.reconciler.run())
+    rig.reconciler.wake(["web1"])
+    while free.asked < 3:
+        await asyncio.sleep(0.01)
+    assert rig.sent == []
+    free.on = True
+    while not rig.sent:
+        await asyncio.sleep(0.01)
+    working.cancel()
+    await asyncio.wait([working])
+
+
+def test_what_is_new_in_a_document_and_what_somebody_asks_for_wait_for_no_room(rig):
+    applied(rig, "a", "b")
+    rig.reconciler.room.is_free = Switch(False)
+    compiled(rig, 2, "a", "other")
+    document_sent, _ = step(rig)
+    assert document_sent.base == "1" * 64
+    end(rig, rig.store.runs.open("web1")[0].run_id, "changed")
+    connect(rig)
+    assert step(rig) == [], "all of it"
+    rig.reconciler.request(["web1"], Request(whole=True, test=False))
+    assert any(isinstance(each, DesiredUpdate) for each in rig.sent)
+
+
+class Switch:
+    """Whether there is room."""
+
+    def __init__(self, on):
+        self.on, self.asked = on, 0
+
+    def __call__(self):
+        self.asked += 1
+        return self.on
 
 
 def test_a_push_runs_what_it_changes(rig):

@@ -61,6 +61,25 @@ async def until(condition):
     pytest.fail("it did not happen")
 
 
+async def test_who_has_no_room_for_an_answer_waits_and_others_do_not():
+    full, sent = {"slow"}, Sent()
+    answers = FileAnswers(FileServer(), sent, most=5, has_room=lambda key: key not in full)
+    task = asyncio.create_task(answers.run())
+    answers.ask("slow", FindFile(request=1, path="x"))
+    answers.ask("web1", FindFile(request=2, path="x"))
+    await until(lambda: sent)
+    assert [key for key, _ in sent] == ["web1"]
+    full.clear()
+    await until(lambda: len(sent) == 2)
+    assert sent[1] == ("slow", FileFound(request=1))
+    full.add("slow")
+    answers.ask("slow", FindFile(request=3, path="x"))
+    await asyncio.sleep(0.05)
+    task.cancel()
+    await asyncio.wait([task])
+    assert len(sent) == 2, "and it ends while somebody waits"
+
+
 async def test_the_loop_waits_for_no_answer(asked):
     answers, files, sent, _ = asked
     answers.ask("mallory", ListFiles(request=1))

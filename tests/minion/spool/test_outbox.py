@@ -41,6 +41,21 @@ def test_oldest_first_until_acknowledged_over_a_restart(tmp_path, folders):
     assert "a" not in again
 
 
+def test_what_is_not_acknowledged_is_sent_again_less_and_less_often(tmp_path, folders):
+    outbox = Outbox(tmp_path, folders, RunEventsOutbox())
+    finish(folders, outbox, "a")
+    now, waits = 0.0, []
+    for _ in range(8):
+        outbox.sent("a", now)
+        waits.append(outbox.next_due(now) - now)
+        assert due(outbox, now + waits[-1] - 0.1) == []
+        now += waits[-1]
+        assert due(outbox, now) == ["a"]
+    assert waits == [30.0, 60.0, 120.0, 240.0, 480.0, 600.0, 600.0, 600.0]
+    outbox.reconnected()
+    assert due(outbox, now) == ["a"], "on another connection at once"
+
+
 def test_everything_is_due_after_a_reconnect(tmp_path, folders):
     outbox = Outbox(tmp_path, folders, RunEventsOutbox())
     finish(folders, outbox, "a")

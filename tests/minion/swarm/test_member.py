@@ -8,8 +8,9 @@ import msgspec
 import pytest
 
 from controller.messages.run_results import is_own_run
+from minion.spool.outbox import SEND_AGAIN_AFTER
 from minion.swarm.documents import HeldDocuments
-from minion.swarm.member import AGAIN_SECONDS, MemberIdentity, SwarmBehaviour, SwarmMember
+from minion.swarm.member import MemberIdentity, SwarmBehaviour, SwarmMember
 from minion.swarm.member_keys import check_ids, identities, numbered
 from wire import patch
 from wire.client import Connected, Disconnected
@@ -170,10 +171,10 @@ def test_a_call_is_answered_until_the_answer_is_acknowledged(call, value, outcom
     assert scene.heard(call) == [result], "asked again, it is not run again"
     assert scene.counts["calls"] == 1
     scene.said.clear()
-    scene.member.tick(AGAIN_SECONDS)
+    scene.member.tick(2 * SEND_AGAIN_AFTER)
     assert result in scene.said
     scene.heard(ResultAck(run_id=call.run_id))
-    scene.member.tick(2 * AGAIN_SECONDS)
+    scene.member.tick(2 * SEND_AGAIN_AFTER)
     assert result not in scene.said
 
 

@@ -13,7 +13,7 @@ import pytest
 import zmq
 
 from wire.address import Bind
-from wire.client import Connection
+from wire.client import Connection, Disconnected
 from wire.codec import MAX_TO_MINION, encode
 from wire.errors import CannotBind, MalformedMessage
 from wire.keys import KeyPair
@@ -226,6 +226,21 @@ def test_a_disconnected_key_may_come_again_and_is_judged_anew(controller: Any) -
     assert controller.wait(Refusal).reason == "not-accepted"
 
 
+def test_of_two_connections_of_a_key_the_one_that_is_meant_is_ended(controller: Any) -> None:
+    web = controller.peer("web1")
+    web.send(Hello(id="web1", grains={}))
+    first = controller.wait(Incoming)
+    reconnect(web.connection)
+    web.send(Hello(id="web1", grains={}))
+    second = controller.wait(Incoming)
+    assert 0 < first.connection < second.connection
+    controller.server.disconnect(web.keys.public, connection=first.connection)
+    web.send(KeepAlive())
+    assert controller.wait(Incoming, connection=second.connection).message == KeepAlive()
+    controller.server.disconnect(web.keys.public, connection=second.connection)
+    web.wait(Disconnected)
+
+
 def test_who_exceeded_a_limit_is_let_in_again_after_a_while(controller: Any) -> None:
     web, other = controller.peer("web1"), controller.peer("web2")
     for peer, name in ((web, "web1"), (other, "web2")):
@@ -285,6 +300,21 @@ def test_a_held_server_reads_nothing_until_it_is_resumed(controller: Any) -> Non
     assert controller.delivered == []
     controller.server.resume()
     assert controller.wait(Incoming).message == KeepAlive()
+
+
+def test_a_server_knows_until_when_it_has_read_all(controller: Any) -> None:
+    web = controller.peer("web1")
+    web.send(Hello(id="web1", grains={}))
+    controller.wait(Incoming)
+    _until(lambda: controller.server.read_until() >= time.monotonic() - 0.001)
+    controller.server.hold()
+    until = controller.server.read_until()
+    web.send(KeepAlive())
+    time.sleep(0.1)
+    assert controller.server.read_until() == until < time.monotonic() - 0.09
+    controller.server.resume()
+    controller.wait(Incoming)
+    _until(lambda: controller.server.read_until() > until + 0.1)
 
 
 def test_a_registry_that_fails_costs_one_frame_and_not_the_thread(controller_with: Any, caplog: Any) -> None:

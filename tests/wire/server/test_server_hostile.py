@@ -7,6 +7,7 @@ import os
 import socket
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -25,12 +26,13 @@ from wire.messages import (
     HelloAck,
     KeepAlive,
     KeyRequest,
+    KeyState,
     ListFiles,
     Refused,
     ResultAck,
     RunResult,
 )
-from wire.server import sending
+from wire.server import sending, unread_bytes
 from wire.server.connection_watch import bytes_acknowledged
 from wire.server.types import Gone, Incoming, Refusal
 
@@ -43,6 +45,13 @@ REQUESTS = [
     GetBlob(request=1, oid="a"),
     RunResult(run_id="r", kind="apply", generation=1, digest="d", outcome="ok"),
 ]
+
+
+def _until(condition: Any) -> None:
+    deadline = time.monotonic() + 15.0
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.005)
 
 
 def _round_trip(controller: Any, peer: Any, minion_id: str) -> None:
@@ -359,3 +368,51 @@ def test_the_kernel_is_asked_once_for_several_messages(controller_with: Any, mon
         controller.server.send(web.keys.public, LARGE)
         web.wait(Blob)
     assert 0 < len(asked) <= 15
+
+
+def test_there_is_room_for_more_once_minions_have_read_what_they_were_sent(controller_with: Any) -> None:
+    controller = controller_with(borders=WireLimits(minion=MinionLimits(total_unread_bytes=2 * 1024 * 1024)))
+    web = controller.peer("web1")
+    _round_trip(controller, web, "web1")
+    assert controller.server.has_room(web.keys.public)
+    controller.server.send(web.keys.public, msgspec.structs.replace(LARGE, data=bytes(16 * 1024 * 1024)))
+    assert not controller.server.has_room(), "what was only handed over counts at once"
+    web.wait(Blob)
+    _until(lambda: controller.server.has_room(web.keys.public))
+    for _ in range(1000):
+        controller.server.send(web.keys.public, KeyState(state="accepted"))
+    assert controller.server.has_room(), "small messages are not counted"
+
+
+def test_who_reads_nothing_keeps_others_from_what_they_wait_for_no_longer_than_a_while(
+    controller_with: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(unread_bytes, "IDLE_SECONDS", 0.5)
+    controller = controller_with(borders=WireLimits(minion=MinionLimits(total_unread_bytes=4 * 1024 * 1024)))
+    web, keys = controller.peer("web1"), controller.peer("silent").keys
+    _round_trip(controller, web, "web1")
+    silent = controller.raw(keys, queue=1)
+    silent.send(encode(KeepAlive()))
+    controller.wait(Incoming)
+    for _ in range(14):
+        controller.server.send(keys.public, LARGE)
+    assert not controller.server.has_room()
+    _until(controller.server.has_room)
+    assert not controller.server.has_room(keys.public), "it has enough to read"
+    controller.server.send(web.keys.public, LARGE)
+    web.wait(Blob)
+    _until(lambda: controller.server.has_room(web.keys.public))
+
+
+def test_what_waits_for_a_connection_that_has_ended_waits_no_more(controller_with: Any) -> None:
+    controller = controller_with(borders=WireLimits(minion=MinionLimits(total_unread_bytes=4 * 1024 * 1024)))
+    keys = controller.peer("silent").keys
+    silent = controller.raw(keys, queue=1)
+    silent.send(encode(KeepAlive()))
+    controller.wait(Incoming)
+    for _ in range(14):
+        controller.server.send(keys.public, LARGE)
+    assert not controller.server.has_room()
+    silent.close(0)
+    controller.wait(Gone)
+    _until(lambda: controller.server.has_room(keys.public))
