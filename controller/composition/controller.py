@@ -79,7 +79,7 @@ def compose(resources: Resources) -> Parts:
     """Make all parts. Must be called on the loop that they will run on."""
     shared = share(resources)
     wire = compose_wire(shared)
-    reconciler = compose_reconciler(shared, wire.server, Room(wire.has_room))
+    reconciler = compose_reconciler(shared, wire.server, Room(wire.server.has_room, wire.backpressure.is_behind))
     fleet = compose_rollouts(shared, reconciler)
     compilation = compose_compilation(shared, wire.server, reconciler, fleet)
     access = compose_access(shared)

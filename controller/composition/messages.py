@@ -51,10 +51,6 @@ class WireParts:
     server: Server
     backpressure: Backpressure
 
-    def has_room(self) -> bool:
-        """Whether a whole document may be sent, and what its run says will be handled soon."""
-        return self.server.has_room() and not self.backpressure.is_behind()
-
 
 def compose_wire(shared: Shared) -> WireParts:
     """The sockets; `Backpressure.attach` connects them to the handlers."""

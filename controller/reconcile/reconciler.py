@@ -198,6 +198,8 @@ class Reconciler:
         """Reconcile these minions once. A failure requeues its own minion and delays no other."""
         now = self.clock()
         self._follow_clock(self._steps.taken())
+        for minion in minions:
+            self.room.leave(minion)
         try:
             rows = self.store.minions.status(sorted(minions))
         except StoreError as error:
@@ -258,16 +260,12 @@ class Reconciler:
 
     def _waits_for_room(self, minion: str, instructions: Sequence[Instruction]) -> bool:
         """Whether a minion would be sent a whole document, and there is no room for it: then it is looked at again."""
-        self.room.leave(minion)
         if not any(isinstance(each, SendDesired | SendApplied) for each in instructions):
             return False
         session = self.sessions.session(minion)
-        if session is None or minion in self._requests or self.room.is_free():
-            return False
-        if self.documents.document(session.held) is not None:
+        if session is None or minion in self._requests or self.documents.document(session.held) is not None:
             return False  # it gets what is new
-        self.room.wait(minion)
-        return True
+        return not self.room.enter(minion)
 
     # --- observed state ---
 

@@ -52,7 +52,7 @@ class FileAnswers:
         files: gives the answers.
         send: called in the thread, with the key of the minion and the answer; on the loop with a refusal.
         most: questions of one minion that wait; more are refused.
-        has_room: whether an answer may be sent to this key now; else it waits, and others are answered.
+        has_room: whether an answer may be sent to this key now, or with no name to any; else it waits.
         on_refusal: see `options.limits.CountRefusal`; the limit is `file-questions`.
     """
 
@@ -137,6 +137,8 @@ class FileAnswers:
             ]
 
     def _with_room(self) -> list[tuple[str, _Waiting]]:
+        if not self._has_room(""):
+            return []
         return [item for item in self._waiting.items() if self._has_room(item[0])]
 
     def _answer(self, taken: list[tuple[str, FileQuestion]]) -> list[float]:

@@ -24,8 +24,8 @@ LOOK_SECONDS = 0.02
 """Between two looks at how much has been read, or `LOOK_SHARE` times as long as the last one took."""
 LOOK_SHARE = 20
 IDLE_SECONDS = 5.0
-"""A peer that has read nothing for so long is not counted: what waits for it is bounded for itself, and it shall not
-keep others from what they wait for."""
+"""A peer that has not read `LEAST` bytes for so long is not counted: what waits for it is bounded for itself, and it
+shall not keep others from what they wait for."""
 
 
 @dataclass(slots=True)
@@ -36,8 +36,9 @@ class _Waiting:
     """Bytes that count as read once its system has received as many."""
     unread: int
     moved_at: float
-    """When it was last seen to have read something, by the monotonic clock."""
+    """When it was last seen to have read `LEAST` bytes more, by the monotonic clock."""
     acknowledged: int = 0
+    """What its system had received then."""
 
 
 class UnreadBytes:
@@ -63,10 +64,12 @@ class UnreadBytes:
         return self._queued + self._measured
 
     def of(self, key: str) -> int:
-        """Bytes that wait for this key, without those that were only just handed over."""
+        """Bytes that wait for this key, as of now, without those that were only just handed over."""
         peer = self._peer(key)
         found = self._waiting.get(peer) if peer is not None else None
-        return found.unread if found is not None else 0
+        if peer is None or found is None:
+            return 0
+        return peer.waiting_bytes if isinstance(peer, RelayedChannel) else found.sent - _acknowledged(peer)
 
     def queued(self, size: int) -> None:
         """A message was handed over (negative: is sent now, or will not be)."""
@@ -110,7 +113,7 @@ class UnreadBytes:
 
 def _still_unread(peer: Peer, waiting: _Waiting, now: float) -> bool:
     acknowledged = _acknowledged(peer)
-    if acknowledged > waiting.acknowledged:
+    if acknowledged >= waiting.acknowledged + LEAST:
         waiting.acknowledged, waiting.moved_at = acknowledged, now
     waiting.unread = peer.waiting_bytes if isinstance(peer, RelayedChannel) else waiting.sent - acknowledged
     return waiting.unread >= LEAST

@@ -6,6 +6,7 @@ None of them knows a message again that comes twice: after an answer that was lo
 from __future__ import annotations
 
 import datetime
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any
 
@@ -43,7 +44,7 @@ async def revealed_address(secret: ReceiverSecret, name: str, *, plain_http: boo
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ChatReceiver:
+class ChatReceiver(ABC):
     """One chat: a subclass makes its payload."""
 
     name: str
@@ -56,9 +57,9 @@ class ChatReceiver:
         body = msgspec.json.encode(self.payload(message))
         await self.http.send("POST", url, body, {"content-type": "application/json"})
 
+    @abstractmethod
     def payload(self, message: Message) -> dict[str, Any]:
         """What the service takes."""
-        raise NotImplementedError
 
 
 class SlackReceiver(ChatReceiver):

@@ -27,7 +27,11 @@ from controller.notifications.receivers.receiver import Receiver
 from controller.notifications.receivers.webhook import WebhookReceiver
 from options.limits import CountRefusal, uncounted
 
-_CHATS = {"slack": SlackReceiver, "teams": TeamsReceiver, "discord": DiscordReceiver}
+_CHATS: Mapping[str, Callable[..., Receiver]] = {
+    "slack": SlackReceiver,
+    "teams": TeamsReceiver,
+    "discord": DiscordReceiver,
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,6 +16,7 @@ from controller.reconcile.documents import Documents
 from controller.reconcile.jids import Jids
 from controller.reconcile.live import LiveRevision
 from controller.reconcile.reconciler import RETRY_SECONDS, Reconciler
+from controller.sessions.room import Room
 from controller.sessions.sessions import Session, Sessions
 from controller.store import NEVER_BEGUN, DesiredRecord, RevisionRecord, RunRecord, Store, StoreUnavailable
 from controller.store.minions import Minions
@@ -138,10 +139,11 @@ def test_the_first_document_is_sent_and_applied_whole(rig):
 def test_a_whole_document_waits_until_there_is_room(rig):
     connect(rig)
     compiled(rig, 1, "a")
-    free = rig.reconciler.room.is_free = Switch(False)
+    free = Switch(False)
+    rig.reconciler.room = Room(free)
     assert step(rig) == []
     assert rig.store.runs.open("web1") == []
-    assert list(rig.reconciler.room.next(10)) == []
+    assert rig.reconciler.room.next(10) == []
     assert step(rig) == [], "it is looked at again, and waits on"
     free.on = True
     assert rig.reconciler.room.next(10) == ["web1"]
@@ -153,7 +155,8 @@ def test_a_whole_document_waits_until_there_is_room(rig):
 async def test_who_waits_for_room_is_looked_at_again_when_there_is_some(rig):
     connect(rig)
     compiled(rig, 1, "a")
-    free = rig.reconciler.room.is_free = Switch(False)
+    free = Switch(False)
+    rig.reconciler.room = Room(free)
     rig.reconciler.clock = rig.reconciler._queue._clock = time.time
     working = asyncio.create_task(rig.reconciler.run())
     rig.reconciler.wake(["web1"])
@@ -169,7 +172,7 @@ async def test_who_waits_for_room_is_looked_at_again_when_there_is_some(rig):
 
 def test_what_is_new_in_a_document_and_what_somebody_asks_for_wait_for_no_room(rig):
     applied(rig, "a", "b")
-    rig.reconciler.room.is_free = Switch(False)
+    rig.reconciler.room = Room(Switch(False))
     compiled(rig, 2, "a", "other")
     document_sent, _ = step(rig)
     assert document_sent.base == "1" * 64
@@ -178,6 +181,17 @@ def test_what_is_new_in_a_document_and_what_somebody_asks_for_wait_for_no_room(r
     assert step(rig) == [], "all of it"
     rig.reconciler.request(["web1"], Request(whole=True, test=False))
     assert any(isinstance(each, DesiredUpdate) for each in rig.sent)
+
+
+def test_who_is_deleted_while_its_document_waits_waits_no_more(rig):
+    connect(rig)
+    compiled(rig, 1, "a")
+    rig.reconciler.room = Room(Switch(False))
+    step(rig)
+    assert len(rig.reconciler.room) == 1
+    rig.store.minions.delete("web1")
+    assert step(rig) == []
+    assert len(rig.reconciler.room) == 0
 
 
 class Switch:
