@@ -29,6 +29,8 @@ IsReady: TypeAlias = Callable[[], Awaitable[str]]
 """Why the controller cannot answer now; empty when it can."""
 _READY_SECONDS = 2.0
 """After which a look takes too long to be ready."""
+READY_FOR = 1.0
+"""Seconds for which a look holds: whoever reaches the port may ask, and as often as they like."""
 _MINUTE = 60.0
 _HEADERS = ((b"x-content-type-options", b"nosniff"), (b"referrer-policy", b"no-referrer"))
 _TLS_ALONE = (b"strict-transport-security", b"max-age=31536000")
@@ -125,6 +127,9 @@ class PortGate:
         self._mounts = sorted(mounts.items(), key=lambda each: len(each[0]), reverse=True)
         self._pace = pace
         self._is_ready = is_ready
+        self._looking = asyncio.Lock()
+        self._looked_at = float("-inf")
+        self._unready = ""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
@@ -164,11 +169,15 @@ class PortGate:
 
     async def _tell_ready(self, answer: _Answer) -> None:
         """Whether a load balancer may send requests here."""
-        try:
-            async with asyncio.timeout(_READY_SECONDS):
-                why = await self._is_ready()
-        except TimeoutError:
-            why = "the database does not answer"
+        async with self._looking:
+            if time.monotonic() >= self._looked_at + READY_FOR:
+                try:
+                    async with asyncio.timeout(_READY_SECONDS):
+                        self._unready = await self._is_ready()
+                except TimeoutError:
+                    self._unready = "the database does not answer"
+                self._looked_at = time.monotonic()
+            why = self._unready
         await answer.text(503 if why else 200, f"{why or 'ok'}\n".encode())
 
 

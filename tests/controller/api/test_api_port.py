@@ -15,6 +15,7 @@ from controller.api.app import api_app
 from controller.api.listening import CannotListen
 from controller.api.permissions import ANYONE, FUNCTIONS, KNOWN, NEEDS, PREFIX
 from controller.api.port import certificate as certificates
+from controller.api.port import gate
 from controller.config.access import ROLES
 from controller.config.limits import BorderLimits
 from controller.config.settings import BadControllerSettings, check_api, load_settings
@@ -256,11 +257,14 @@ def served_url(served, path):
     return f"https://{host}:{port}{path}"
 
 
-def test_probes(serve_port):
+def test_probes(serve_port, monkeypatch):
     with serve_port() as served, over_tls(served, "") as client:
         assert client.get("/livez").text == "ok\n"
         assert client.get("/readyz").text == "ok\n"
         served.why_not_ready = "database is locked"
+        monkeypatch.setattr(gate, "READY_FOR", 3600.0)
+        assert client.get("/readyz").status_code == 200, "who asks often is told what was seen last"
+        monkeypatch.setattr(gate, "READY_FOR", 0.0)
         assert (client.get("/readyz").status_code, client.get("/readyz").text) == (503, "database is locked\n")
         assert client.get("/livez").status_code == 200
         for path in ("/", "/metrics", "/hook", "/status", "/api", "/api/v2/status", "/apiv1", "/api/v1x/status"):
