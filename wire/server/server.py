@@ -184,8 +184,11 @@ class Server:
         self._wake()
 
     def read_until(self) -> float:
-        """All that had come at this time, by the monotonic clock, has been read, and delivered but for some ms."""
-        return time.monotonic() if self._rests else self._drained_at
+        """All that had come at this time, by the monotonic clock, has been read, and delivered but for some ms.
+
+        Nothing comes to a server that does not run.
+        """
+        return time.monotonic() if self._rests or self._thread is None else self._drained_at
 
     def has_room(self, key: str = "") -> bool:
         """Whether something large may be sent now, and to this key: not where too much waits to be read.

@@ -315,6 +315,9 @@ def test_a_server_knows_until_when_it_has_read_all(controller: Any) -> None:
     controller.server.resume()
     controller.wait(Incoming)
     _until(lambda: controller.server.read_until() > until + 0.1)
+    controller.server.stop()
+    stopped = time.monotonic()
+    assert controller.server.read_until() >= stopped, "nothing comes to a server that does not run"
 
 
 def test_a_registry_that_fails_costs_one_frame_and_not_the_thread(controller_with: Any, caplog: Any) -> None:
