@@ -8,7 +8,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check -q
 
 export PYTHONPATH := tests/rig
 
-.PHONY: forge-descriptions attack predictions salt-tests second-opinion structure fuzz states soak help demo test check lint types contracts bytecode e2e bench oracle lock wheel clean
+.PHONY: docs forge-descriptions attack predictions salt-tests second-opinion structure fuzz states soak help demo test check lint types contracts bytecode e2e bench oracle lock wheel clean
 .DEFAULT_GOAL := help
 
 help: ## show this
@@ -69,6 +69,9 @@ second-opinion: $(READY) ## public formulas by Saltern and by real Salt on roots
 
 salt-tests: $(READY) ## Salt's own tests of states and modules by Saltern; as root; SALT=DIR (its source package) ONLY=states/file
 	@$(BIN)/python -m tools.oracle.salts_tests $(SALT) $(ONLY)
+
+docs: $(READY) ## the documentation as a site in dist/site; it needs no server and no network
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
 
 states: $(READY) ## docs/states.md from a run of every state on this machine; as root
 	@$(BIN)/python -m tools.docs.states_table
