@@ -17,7 +17,9 @@ from dataclasses import dataclass
 from functools import partial
 
 import structlog
+from litestar.types import ASGIApp
 
+from controller.access.access import Access
 from controller.api.service import ControllerService
 from controller.api.serving import serve
 from controller.cluster.leader import is_waiting_at, serve_cluster
@@ -31,6 +33,9 @@ from controller.observe.loop_stalls import StallSelector, StallWatch
 from controller.observe.metrics import Metrics
 from controller.observe.relay_metrics import RelayMetrics
 from controller.observe.service_manager import tell_service_manager
+from controller.salt_api import credentials as salt_api
+from controller.salt_api.app import salt_api_app
+from controller.schema.controller_api import ControllerApi
 from controller.sessions.presence import Presence
 from controller.store import Store, StoreError
 from controller.store.access.audit import AuditQuery
@@ -195,6 +200,7 @@ async def _serve(parts: Parts, lease: Lease | None) -> AsyncIterator[None]:
         metrics,
         parts.pull_requests.hint,
         is_ready=partial(_unready, parts.resources.store),
+        mounts=port_mounts(parts.service, parts.access, settings, metrics),
     )
     async with serving as listening:
         if lease is None:
@@ -202,6 +208,17 @@ async def _serve(parts: Parts, lease: Lease | None) -> AsyncIterator[None]:
             return
         async with serve_cluster(lease, listening, settings, metrics, parts.keypair):
             yield
+
+
+def port_mounts(
+    service: ControllerApi, access: Access, settings: ControllerSettings, metrics: Metrics
+) -> dict[str, ASGIApp]:
+    """What the API's port serves beside `/api/v1`: prefix of paths -> application. Arguments as those of `serve`."""
+    found: dict[str, ASGIApp] = {}
+    if settings.api.port and settings.api.salt_api:
+        refused = partial(metrics.limit_refused, "salt-api")
+        found[salt_api.PREFIX] = salt_api_app(service, access, settings.limits, refused, settings.hook_secret)
+    return found
 
 
 async def _unready(store: Store) -> str:

@@ -103,7 +103,7 @@ def decide_calls(
         return Decision(allowed=False, why="the user is in publisher_acl_blacklist")
     if not _is_in_scope(principal, "operator"):
         return _out_of_scope(principal)
-    rules, source = _rules_of(principal, settings)
+    rules, source = rules_of(principal, settings)
     for call in calls:
         if not _FUNCTION.fullmatch(call.fun):
             return Decision(allowed=False, why=f"{call.fun[:80]!r} is no name of a function")
@@ -162,8 +162,8 @@ def _missing(call: AskedFunction, source: str, who: str, rules: Sequence[AccessR
     return found
 
 
-def _rules_of(principal: Principal, settings: AccessSettings) -> tuple[list[AccessRule], str]:
-    """All rules for somebody, and the option that they come from."""
+def rules_of(principal: Principal, settings: AccessSettings) -> tuple[list[AccessRule], str]:
+    """All rules for somebody, and the option that they come from; scopes and the blacklist are not looked at."""
     of_socket = principal.method == "socket"
     entries = settings.publisher_acl if of_socket else settings.external_auth.get(principal.method, ())
     source = "publisher_acl" if of_socket else f"external_auth: {principal.method}"

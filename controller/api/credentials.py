@@ -45,13 +45,13 @@ async def who_asks(connection: _Connection, access: Access) -> Principal:
         method = str(connection.scope.get("method", ""))
         if method in _SAFE:
             return access.session(peer, cookie, None)
-        if not _is_own_page(connection):
+        if not is_own_page(connection):
             raise ServiceError("forbidden", "a page of another site began this request")
         return access.session(peer, cookie, connection.headers.get(CSRF_HEADER, ""))
     return peer
 
 
-def _is_own_page(connection: _Connection) -> bool:
+def is_own_page(connection: _Connection) -> bool:
     """Whether a browser says nothing else of where the request was begun (Fetch: `Origin`, `Sec-Fetch-Site`)."""
     if connection.headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
         return False

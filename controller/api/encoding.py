@@ -97,7 +97,7 @@ async def stream(request: Request[Any, Any, Any], items: AsyncIterator[Any]) -> 
     When the asker goes away, `items` is closed at once, also while the first item is being made.
     """
     first: asyncio.Task[Any] = asyncio.ensure_future(_first(items))
-    gone = asyncio.ensure_future(_disconnected(request))
+    gone = asyncio.ensure_future(disconnected(request))
     try:
         await asyncio.wait((first, gone), return_when=asyncio.FIRST_COMPLETED)
         if not first.done():
@@ -117,7 +117,7 @@ async def _first(items: AsyncIterator[Any]) -> Any:
     return await anext(items, _NONE)
 
 
-async def _disconnected(request: Request[Any, Any, Any]) -> None:
+async def disconnected(request: Request[Any, Any, Any]) -> None:
     """Return when the asker has closed its connection; its body has been read before."""
     while (await request.receive())["type"] != "http.disconnect":
         continue

@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import hmac
-from collections.abc import AsyncIterator, Sequence
-from typing import Any
+from collections.abc import AsyncIterator, Callable, Sequence
+from typing import Any, TypeAlias, cast
 
 from litestar import Request
 from litestar.response import Stream
 
 from controller.api import encoding
+from controller.api.permissions import Counted
 from controller.schema.controller_api import ControllerApi
 from controller.schema.errors import ServiceError
 from controller.schema.events import EventView
@@ -20,6 +21,8 @@ from options.limits import CountRefusal
 
 HEARTBEAT_SECONDS = 15.0
 """Of silence, after which a comment is sent: proxies close what is silent for long, and who is gone is noticed."""
+Frame: TypeAlias = Callable[[EventView], bytes]
+"""Makes the bytes of an event in a stream."""
 _NONE = object()
 """In place of an event when there are no more."""
 
@@ -30,15 +33,50 @@ def query_of(request: Request[Any, Any, Any]) -> EventsQuery:
     return encoding.query_of({**request.query_params, **({"after": last} if last else {})}, EventsQuery)
 
 
-def answer(pieces: AsyncIterator[Sequence[EventView]]) -> Stream:
-    """A stream of events whose ids a reader sends back as `Last-Event-ID`."""
-    return Stream(_frames(pieces), media_type="text/event-stream", headers={"cache-control": "no-store"})
+def answer(pieces: AsyncIterator[Sequence[EventView]], opening: bytes = b":\n\n", frame: Frame | None = None) -> Stream:
+    """A stream of events whose ids a reader sends back as `Last-Event-ID`.
+
+    Args:
+        pieces: the events.
+        opening: what is sent at once.
+        frame: makes the bytes of an event; None: as this API has them.
+    """
+    frames = _frames(pieces, opening, frame or _frame)
+    return Stream(frames, media_type="text/event-stream", headers={"cache-control": "no-store"})
 
 
-async def _frames(pieces: AsyncIterator[Sequence[EventView]]) -> AsyncIterator[bytes]:
+def counted(
+    request: Request[Any, Any, Any], pieces: AsyncIterator[Sequence[EventView]]
+) -> AsyncIterator[Sequence[EventView]]:
+    """The pieces of one reader of those that the port has room for; on the socket there are as many as connections.
+
+    ServiceError when there is no room.
+    """
+    counts = cast(Counted | None, request.scope["state"].get("counted"))
+    if counts is None:
+        return pieces
+    if not counts.may_read_events():
+        hint = "end one of them, or raise limits: api_port: event_readers"
+        raise ServiceError("too-many-requests", "other readers have all the room there is", hint=hint, retry_after=10)
+    return _until_the_end(counts, pieces)
+
+
+async def _until_the_end(
+    counts: Counted, pieces: AsyncIterator[Sequence[EventView]]
+) -> AsyncIterator[Sequence[EventView]]:
+    counts.begins_reading()
+    try:
+        async for some in pieces:
+            yield some
+    finally:
+        counts.ends_reading()
+        await encoding.close(pieces)
+
+
+async def _frames(pieces: AsyncIterator[Sequence[EventView]], opening: bytes, frame: Frame) -> AsyncIterator[bytes]:
     coming: asyncio.Future[Any] = asyncio.ensure_future(_next(pieces))
     try:
-        yield b":\n\n"
+        yield opening
         while True:
             done, _ = await asyncio.wait((coming,), timeout=HEARTBEAT_SECONDS)
             if not done:
@@ -47,7 +85,7 @@ async def _frames(pieces: AsyncIterator[Sequence[EventView]]) -> AsyncIterator[b
             views = coming.result()
             if views is _NONE:
                 return
-            yield b"".join([_frame(view) for view in views])
+            yield b"".join([frame(view) for view in views])
             coming = asyncio.ensure_future(_next(pieces))
     except Exception as error:
         yield b"event: error\ndata: " + encoding.encode(encoding.error_view(error)) + b"\n\n"

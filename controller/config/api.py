@@ -111,6 +111,8 @@ class ApiSettings:
     """Whether a loopback address is served without TLS: for a proxy on this machine that ends TLS, and for tests."""
     session_seconds: Seconds = 43200.0
     """That a session of a browser lives."""
+    salt_api: Flag = True
+    """Whether the port serves the shapes of salt-api, too, at `/salt`."""
     oidc: OidcOptions | None = None
 
 

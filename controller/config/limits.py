@@ -71,7 +71,7 @@ class ApiPortLimits:
     request_seconds: LimitSeconds = 10.0
     """Seconds until a request must have arrived completely."""
     credentials_bytes: LimitCount = 64 * 1024
-    """Bytes of the body of a request that anybody may send (`/login`, `/session`)."""
+    """Bytes of the body of a request that anybody may send (`/login`, `/session`, `/salt/run`)."""
     addresses: LimitCount = 10_000
     """Addresses, and as many principals, whose requests are counted; of more, those who asked longest ago are
     forgotten."""
@@ -87,6 +87,22 @@ class ApiPortLimits:
     """Tokens, passwords and sessions of an address that are refused in a minute; after that everything is (429)."""
     event_readers: LimitCount = 100
     """Readers of events on the port at the same time."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SaltApiLimits:
+    """Who asks in the shapes of salt-api, at `/salt` on the port of the API."""
+
+    body_bytes: LimitCount = 1024 * 1024
+    """Bytes of the body of a request of somebody who is known (others: `api-port` `credentials-bytes`)."""
+    chunks: LimitCount = 100
+    """Chunks of lowstate of a request."""
+    requests_at_once: LimitCount = 50
+    """Requests that wait for minions, runners or wheels at the same time; more are refused (429)."""
+    answer_bytes: LimitCount = 32 * 1024 * 1024
+    """Bytes of what minions, runners and wheels return for a request; with more, it is refused."""
+    wait_seconds: LimitSeconds = 3600.0
+    """Seconds that a request waits for returns; the job goes on after that."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -435,6 +451,7 @@ class BorderLimits:
     webhook: WebhookLimits = field(default_factory=WebhookLimits)
     api: ApiLimits = field(default_factory=ApiLimits)
     api_port: ApiPortLimits = field(default_factory=ApiPortLimits)
+    salt_api: SaltApiLimits = field(default_factory=SaltApiLimits)
     oidc: OidcLimits = field(default_factory=OidcLimits)
     access: AccessLimits = field(default_factory=AccessLimits)
     cluster: ClusterLimits = field(default_factory=ClusterLimits)

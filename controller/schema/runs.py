@@ -134,6 +134,21 @@ def unknown_returns(begun: CallStarted) -> Sequence[CallReturn]:
     return [CallReturn(minion=each, ok=False, error=error, retcode=1, answered=False) for each in begun.unknown]
 
 
+def salt_return(item: CallReturn, jid: str) -> dict[str, Any]:
+    """A return as Salt's clients give it: `ret`, `retcode`, `jid`, and `out` where it has states or did not come."""
+    if not item.answered:
+        return missing_return(item.error, jid)
+    value = item.error if item.error and item.value is None else item.value
+    states = isinstance(value, dict) and bool(value) and all("_|-" in str(key) for key in value)
+    shown = {"ret": value, "retcode": item.retcode, "jid": jid}
+    return {**shown, "out": "highstate"} if states else shown
+
+
+def missing_return(why: str, jid: str) -> dict[str, Any]:
+    """The same of a minion that gives nothing back."""
+    return {"ret": why, "retcode": 1, "out": "no_return", "jid": jid}
+
+
 CallItem: TypeAlias = CallStarted | CallReturn | CallProgress
 """What can stand on a line of the answer to a call."""
 

@@ -7,7 +7,7 @@ Behaviour: Salt's, which keeps as text what a person would not expect to become 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 _KEYWORD = re.compile(r"([^\d\W][\w.-]*)=(?!=)(.*)", re.DOTALL)
@@ -32,6 +32,31 @@ def parse(words: Sequence[str], as_text: Sequence[str] = ()) -> tuple[tuple[Any,
         elif not found[1].startswith("__pub_"):  # Salt's own, which nobody gives
             kwargs[found[1]] = found[2] if found[1] in as_text else value_of(found[2])
     return tuple(args), kwargs
+
+
+def parse_mixed(args: Sequence[Any]) -> tuple[list[Any], dict[str, Any]]:
+    """Positional and named arguments of a list of values, as scripts give it to Salt's clients.
+
+    Texts `name=value` in it are named ones, and so are marked mappings. Other texts stay as they are; the value of a
+    named one is YAML, as on a command line.
+
+    Source: salt.utils.args.parse_input, salt.minion.load_args_and_kwargs.
+    """
+    values: list[Any] = []
+    named: dict[str, Any] = {}
+    for one in args:
+        if isinstance(one, Mapping) and one.get("__kwarg__") is True:
+            named |= {str(name): value for name, value in one.items() if name != "__kwarg__"}
+            continue
+        try:
+            pairs = parse((one,))[1] if isinstance(one, str) and "=" in one else {}
+        except BadArgument:
+            pairs = {}
+        if pairs:
+            named |= pairs
+        else:
+            values.append(one)
+    return values, named
 
 
 def value_of(word: str) -> Any:

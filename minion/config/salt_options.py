@@ -209,7 +209,7 @@ LACKING: tuple[tuple[str, str], ...] = (
     ("jinja_env and jinja_sls_env have these settings", "jinja_lstrip_blocks jinja_trim_blocks"),
     ("`cp.push` is not built", "file_recv file_recv_max_size"),
     (
-        "there is no REST API with these options",
+        "the API and salt-api's addresses (docs/salt-api.md) have the options of `api`",
         "netapi_allow_raw_shell netapi_enable_clients rest_cherrypy rest_tornado rest_wsgi",
     ),
     (

@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Any
 
 from extmods.salt_compat.exceptions import CommandExecutionError, SaltConfigurationError
+from minion.call.arguments import parse_mixed
 from minion.call.local_minion import LocalMinion
 from minion.call.options import CallOptions
 from minion.config.files import BadMinionSettings
 from minion.config.settings import MinionSettings, load_settings
 from minion.execution import CallFailed, Modules, UnknownFunction
-from saltern.client.arguments import read_arguments
 from saltern.client.opts import config_dir_of, folder_of
 
 
@@ -64,7 +64,7 @@ class Caller:
 
     def function(self, fun: str, *args: Any, **kwargs: Any) -> Any:
         """As `cmd`, with texts `name=value` among the arguments read as named ones."""
-        values, named = read_arguments(args)
+        values, named = parse_mixed(args)
         return self.cmd(fun, *values, **{**named, **kwargs})
 
 

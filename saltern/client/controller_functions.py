@@ -12,7 +12,7 @@ from controller.cli.output import printable
 from controller.schema.requests import RunnerQuestion
 from controller.schema.runners import RunnerOutput, RunnerProgress, RunnerReturn, RunnerStarted
 from extmods.salt_compat.exceptions import SaltClientError, SaltInvocationError
-from saltern.client.arguments import read_arguments
+from minion.call.arguments import parse_mixed
 from saltern.client.connection import CREDENTIALS, Connection
 
 _NOT_ARGUMENTS = (*CREDENTIALS, "client", "user", "key")
@@ -134,7 +134,7 @@ class _ControllerFunctions:
     def _question(
         self, fun: str, args: Sequence[Any], kwargs: Mapping[str, Any], *, wait: bool, timeout: float = 0.0
     ) -> RunnerQuestion:
-        values, named = read_arguments(args)
+        values, named = parse_mixed(args)
         return RunnerQuestion(
             kind=self.client, fun=fun, args=tuple(values), kwargs={**named, **kwargs}, timeout=timeout, wait=wait
         )

@@ -11,10 +11,10 @@ import msgspec.structs
 
 from controller.schema.minions import StatusView
 from controller.schema.requests import CallQuestion
-from controller.schema.runs import CallReturn, CallStarted, unknown_returns
+from controller.schema.runs import CallReturn, CallStarted, missing_return, salt_return, unknown_returns
 from controller.schema.targets import TargetExpression, TargetKind
 from extmods.salt_compat.exceptions import SaltClientError, SaltInvocationError
-from saltern.client.arguments import read_arguments
+from minion.call.arguments import parse_mixed
 from saltern.client.connection import CREDENTIALS, Connection, NoMinions, explained
 from saltern.client.stream_reader import Ended, StreamReader
 
@@ -57,7 +57,7 @@ class JobRequest:
         target = target_of(tgt, tgt_type)
         if target is None:
             return JobRequest(None)
-        values, named = read_arguments(list(arg) if isinstance(arg, list | tuple) else [arg])
+        values, named = parse_mixed(list(arg) if isinstance(arg, list | tuple) else [arg])
         returners = (
             tuple(name.strip() for name in ret.split(",") if name.strip()) if isinstance(ret, str) else tuple(ret)
         )
@@ -157,15 +157,10 @@ class Job:
             self._reader.end()
 
     def _returned(self, item: CallReturn) -> dict[str, Any]:
-        if not item.answered:
-            return self._missing(item.minion, item.error)
-        value = item.error if item.error and item.value is None else item.value
-        states = isinstance(value, dict) and bool(value) and all("_|-" in str(key) for key in value)
-        shown = {"ret": value, "retcode": item.retcode, "jid": self.jid}
-        return {item.minion: {**shown, "out": "highstate"} if states else shown}
+        return {item.minion: salt_return(item, self.jid)}
 
     def _missing(self, minion: str, why: str) -> dict[str, Any]:
-        return {minion: {"ret": why, "retcode": 1, "out": "no_return", "jid": self.jid}}
+        return {minion: missing_return(why, self.jid)}
 
     def _gone(self, minions: Sequence[str]) -> tuple[str, ...]:
         """Those of them that are not connected now."""

@@ -21,6 +21,7 @@ import pytest
 from msgspec import structs
 
 from controller.api.serving import Listening, serve
+from controller.app import port_mounts
 from controller.cli.main import run as run_cli
 from controller.compilation.sources import open_source
 from controller.composition.access import make_access
@@ -495,7 +496,15 @@ class Served:
 
     async def _serve(self, store: Store) -> None:
         access = make_access(self.settings, store, self.metrics, time.time, self.desk.select_compound, str)
-        serving = serve(self.desk, access, self.settings, self.metrics, self.hint_pull, is_ready=self.unready)
+        serving = serve(
+            self.desk,
+            access,
+            self.settings,
+            self.metrics,
+            self.hint_pull,
+            is_ready=self.unready,
+            mounts=port_mounts(self.desk, access, self.settings, self.metrics),
+        )
         async with serving as self.listening:
             self._ready.set()
             await self._stop.wait()

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
-from typing import Final, cast
+from typing import Final
 
 from litestar import Response, get, post
 from litestar.response import Stream
-from msgspec import structs
 
-from controller.access.decision import AskedFunction
 from controller.api import encoding, event_stream
 from controller.api.asked import AdminRequest, access_of, body_of, principal_of, query_of, service_of, user_of
-from controller.api.permissions import Counted
+from controller.api.calls import allowed_call, require_runner
 from controller.schema.errors import ServiceError
-from controller.schema.events import EventView
 from controller.schema.fleet.adoption import AdoptQuestion
 from controller.schema.fleet.status import FleetStatusQuery
 from controller.schema.minions import StatusView
@@ -230,18 +226,8 @@ async def blame(request: AdminRequest) -> Response[bytes]:
 @post("/call", status_code=200)
 async def call(request: AdminRequest) -> Stream:
     """`saltern run`."""
-    data = await body_of(request, CallQuestion)
-    calls = [AskedFunction(kind="minion", fun=data.fun, args=data.args, kwargs=data.kwargs)]
-    asked = data.target.expression
-    if not principal_of(request).everything:
-        _require_calls(request, calls, None, data, asked)
-        # Exactly those that the rules are asked about: whom a target means may be another a moment later.
-        minions = await service_of(request).select(data.target)
-        data = structs.replace(data, target=TargetExpression(kind="list", expression=",".join(minions)))
-        _require_calls(request, calls, minions, data, asked)
-        _require_own_returners(request, data)
-    else:
-        _require_calls(request, calls, (), data, asked)
+    asked = await body_of(request, CallQuestion)
+    data = await allowed_call(access_of(request), principal_of(request), service_of(request), asked)
     return await encoding.stream(request, service_of(request).call(data, user=user_of(request)))
 
 
@@ -256,8 +242,7 @@ async def sync(request: AdminRequest) -> Stream:
 async def runner(request: AdminRequest) -> Stream:
     """`saltern runner` and `saltern wheel`."""
     data = await body_of(request, RunnerQuestion)
-    calls = [AskedFunction(kind=data.kind, fun=data.fun, args=data.args, kwargs=data.kwargs)]
-    _require_calls(request, calls, (), data, "")
+    require_runner(access_of(request), principal_of(request), data)
     return await encoding.stream(request, service_of(request).runner(data, user=user_of(request)))
 
 
@@ -307,7 +292,7 @@ async def adopt(request: AdminRequest) -> Response[bytes]:
 @get("/events")
 async def events(request: AdminRequest) -> Stream:
     """`saltern events`: JSON lines, or Server-Sent Events where those are accepted."""
-    pieces = _counted(request, service_of(request).events(event_stream.query_of(request)))
+    pieces = event_stream.counted(request, service_of(request).events(event_stream.query_of(request)))
     if "text/event-stream" in request.headers.get("accept", ""):
         return event_stream.answer(pieces)
     return await encoding.open_stream(pieces)
@@ -351,47 +336,3 @@ ROUTES: Final = (
     switch_schedule,
     events,
 )
-
-
-def _counted(request: AdminRequest, pieces: AsyncIterator[Sequence[EventView]]) -> AsyncIterator[Sequence[EventView]]:
-    """The pieces of one reader of those that the port has room for; on the socket there are as many as connections."""
-    counted = cast(Counted | None, request.scope["state"].get("counted"))
-    if counted is None:
-        return pieces
-    if not counted.may_read_events():
-        hint = "end one of them, or raise limits: api_port: event_readers"
-        raise ServiceError("too-many-requests", "other readers have all the room there is", hint=hint, retry_after=10)
-    return _until_the_end(counted, pieces)
-
-
-async def _until_the_end(
-    counted: Counted, pieces: AsyncIterator[Sequence[EventView]]
-) -> AsyncIterator[Sequence[EventView]]:
-    counted.begins_reading()
-    try:
-        async for some in pieces:
-            yield some
-    finally:
-        counted.ends_reading()
-        await encoding.close(pieces)
-
-
-def _require_calls(
-    request: AdminRequest,
-    calls: Sequence[AskedFunction],
-    minions: Sequence[str] | None,
-    asked: CallQuestion | RunnerQuestion,
-    target: str,
-) -> None:
-    """ServiceError unless who asks may call these functions there."""
-    names = ",".join(each.fun for each in calls)
-    detail = {"target": target, "args": asked.args, "kwargs": asked.kwargs}
-    action = f"call {'' if calls[0].kind == 'minion' else calls[0].kind + ' '}{names}"[:200]
-    access_of(request).require_calls(principal_of(request), calls, minions, action, detail)
-
-
-def _require_own_returners(request: AdminRequest, asked: CallQuestion) -> None:
-    """Options of a returner say where what minions return is sent: rules for functions do not cover them."""
-    if asked.ret or asked.ret_config or asked.ret_kwargs:
-        detail = {"ret": asked.ret, "ret_config": asked.ret_config, "ret_kwargs": sorted(asked.ret_kwargs)}
-        access_of(request).require(principal_of(request), "admin", "name returners", detail)

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import httpx
+import pam_services
 import pytest
 from other_users import let_through
 
@@ -318,16 +319,8 @@ def test_refusals_of_one_user_are_kept_up_to_a_limit(desk, config_dir, serve_des
 @pytest.fixture
 def pam_service(tmp_path: Path):
     """A service of the real PAM for which `open sesame` is everybody's password."""
-    folder = Path("/etc/pam.d")
-    if os.geteuid() != 0 or not folder.is_dir():
-        pytest.skip("needs root and /etc/pam.d to configure a service of PAM")
-    script = tmp_path / "check"
-    script.write_text('#!/bin/sh\nread -r given\n[ "$given" = "open sesame" ]\n')
-    script.chmod(0o755)
-    file = folder / f"saltern-test-{os.getpid()}"
-    file.write_text(f"auth required pam_exec.so quiet expose_authtok {script}\naccount required pam_permit.so\n")
-    yield file.name
-    file.unlink()
+    with pam_services.pam_service(tmp_path) as name:
+        yield name
 
 
 @root_alone
