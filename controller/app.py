@@ -31,7 +31,6 @@ from controller.config.settings import ControllerSettings
 from controller.observe.cluster_metrics import ClusterMetrics
 from controller.observe.loop_stalls import StallSelector, StallWatch
 from controller.observe.metrics import Metrics
-from controller.observe.relay_metrics import RelayMetrics
 from controller.observe.service_manager import tell_service_manager
 from controller.salt_api import credentials as salt_api
 from controller.salt_api.app import salt_api_app
@@ -141,8 +140,8 @@ async def controller(
     """
     async with contextlib.AsyncExitStack() as stack:
         stack.enter_context(exclusive_use(settings.store_url))
-        store = stack.enter_context(Store(settings.store_url, lease.epoch if lease else 0))
         metrics = metrics or Metrics(time.time)
+        store = stack.enter_context(Store(settings.store_url, lease.epoch if lease else 0, metrics.process.stored))
         source = stack.enter_context(open_source(settings, fork_server, partial(metrics.limit_refused, "git")))
         changes = Changes(source.remotes, roots=source.roots)
         loop = asyncio.get_running_loop()
@@ -163,7 +162,6 @@ async def controller(
         stack.callback(parts.reactor.process.close)
         parts.server.start()
         stack.callback(parts.server.stop)
-        _watch(parts)
         parts.runners.end_lost()
         parts.reactor.actions.jobs.state_calls.end_unsent()
         await stack.enter_async_context(_serve(parts, lease))
@@ -228,13 +226,6 @@ async def _unready(store: Store) -> str:
     except StoreError as error:
         return str(error)
     return ""
-
-
-def _watch(parts: Parts) -> None:
-    """Have metrics look at what is there."""
-    parts.metrics.watch_minions(parts.service.state.samples)
-    RelayMetrics(parts.metrics.registry, parts.server.relays)
-    parts.metrics.watch_strangers(parts.server.stranger_connections, parts.server.stranger_bytes)
 
 
 def _start_tasks(parts: Parts) -> list[asyncio.Task[None]]:

@@ -60,6 +60,10 @@ class Subscription:
         self._on_refusal = on_refusal
         self._ready = asyncio.Event()
 
+    def waiting(self) -> int:
+        """How many events are queued."""
+        return len(self._queue)
+
     def offer(self, event: Event, size: int) -> None:
         """Queue an event of a size in bytes, dropping others when full."""
         share = self._shares.setdefault(_owner(event), _Share())

@@ -152,6 +152,10 @@ class BuildReconciler:
         if changed is not None:
             self._answers_recorded(minion, changed=changed)
 
+    def waiting(self) -> int:
+        """How many minions are looked at next, those of the compile in progress left out."""
+        return len(self._queue) + len(self._after_compile)
+
     async def compiled(self) -> None:
         """Wait until minions are compiled against the live trees; those that are asked are not waited for."""
         while not self._compiled.is_set():  # other trees may go live in the moment in which it was

@@ -182,6 +182,7 @@ class Builder:
     def _announce(self, answer: CompiledMinion, record: DesiredRecord, label: str, cause: int) -> int:
         """Tell what came out; the id of the event."""
         self.metrics.compiled(answer.seconds, ok=answer.ok)
+        self.metrics.memo_looked(answer.memo_hits, answer.memo_misses)
         if answer.checked:
             self._compare(answer)
         if answer.ok:

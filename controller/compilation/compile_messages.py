@@ -173,6 +173,9 @@ class CompiledMinion(msgspec.Struct, frozen=True, kw_only=True, tag="compiled"):
     saltenvs: Annotated[tuple[str, ...], _FEW] = ()
     """From which the top file gives it SLS."""
     seconds: float = 0.0
+    memo_hits: int = 0
+    """Parts that the memo of its process had; the next is of those that it had not."""
+    memo_misses: int = 0
 
     @property
     def ok(self) -> bool:

@@ -220,7 +220,7 @@ def _compiled(
         else None
     )
     facts = MinionFacts(request.facts.get(minion.id, {}), request.allowed_facts, ask_fleet)
-    memo = None if fresh else state.memo
+    memo, before = None if fresh else state.memo, (state.memo.hits, state.memo.misses)
     try:
         programs = CompileModules(tree=tree, minion=minion, opts=settings.opts)
         ports = programs.over(replace(state.ports, facts=facts))
@@ -240,6 +240,8 @@ def _compiled(
     packed = structs.replace(packed, errors=tuple(map(_with_hint, packed.errors)))
     return structs.replace(
         packed,
+        memo_hits=state.memo.hits - before[0],
+        memo_misses=state.memo.misses - before[1],
         facts=(*facts.used, *facts.fleet_marks),
         unanswered=tuple(facts.unanswered),
         fleet_marks=tuple(facts.fleet_marks.items()),

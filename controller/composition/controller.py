@@ -14,7 +14,8 @@ from controller.composition.access import ServicePeerWork, compose_access
 from controller.composition.api import ServedParts, compose_actions, compose_key_changes, compose_service
 from controller.composition.compilation import compose_compilation
 from controller.composition.fleet_status import compose_fleet_status
-from controller.composition.messages import compose_handlers, compose_wire
+from controller.composition.messages import WireParts, compose_handlers, compose_wire
+from controller.composition.metrics import ScrapedParts, compose_metrics
 from controller.composition.notifications import compose_notifications
 from controller.composition.pull_requests import compose_pull_requests
 from controller.composition.reactions import compose_reactor
@@ -79,7 +80,8 @@ def compose(resources: Resources) -> Parts:
     """Make all parts. Must be called on the loop that they will run on."""
     shared = share(resources)
     wire = compose_wire(shared)
-    reconciler = compose_reconciler(shared, wire.server, Room(wire.server.has_room, wire.backpressure.is_behind))
+    room = Room(wire.server.has_room, wire.backpressure.is_behind)
+    reconciler = compose_reconciler(shared, wire.server, room)
     fleet = compose_rollouts(shared, reconciler)
     compilation = compose_compilation(shared, wire.server, reconciler, fleet)
     access = compose_access(shared)
@@ -106,7 +108,7 @@ def compose(resources: Resources) -> Parts:
         notifier=compose_notifications(shared, fleet, fleet_status),
     )
     wire.backpressure.attach(wire.server, handlers.deliver)
-    return Parts(
+    parts = Parts(
         resources=resources,
         epoch=shared.epoch,
         keypair=shared.keypair,
@@ -133,6 +135,22 @@ def compose(resources: Resources) -> Parts:
         schedule=schedule,
         access=access,
     )
+    return _watched(shared, wire, room, parts)
+
+
+def _watched(shared: Shared, wire: WireParts, room: Room, parts: Parts) -> Parts:
+    """The parts, at which the metrics look."""
+    scraped = ScrapedParts(
+        wire=wire,
+        room=room,
+        reconciler=parts.reconciler,
+        builds=parts.builds,
+        reactor=parts.reactor,
+        status=parts.service.state,
+        fleet_status=parts.fleet_status,
+    )
+    compose_metrics(shared, scraped)
+    return parts
 
 
 def _compose_schedule(shared: Shared, runners: RunnerJobs, actions: MinionActions) -> ControllerSchedule:

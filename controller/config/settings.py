@@ -63,6 +63,11 @@ LOG_LEVELS = ("all", "garbage", "trace", "debug", "info", "warning", "error", "c
 """Salt's names."""
 
 
+MOST_SINGLE_SERIES = 1000
+"""Minions up to which each has series of its own, unless `metrics_per_minion` says otherwise: ten or so of each, which
+are read from the store at each scrape."""
+
+
 def nearest_level(value: str) -> str:
     """The level of the log that comes nearest to one of Salt's."""
     return {"all": "debug", "garbage": "debug", "trace": "debug", "quiet": "critical"}.get(value, value)
@@ -72,6 +77,14 @@ def _log_level(value: Any) -> Any:
     if value not in LOG_LEVELS:
         raise ValueError
     return nearest_level(value)
+
+
+def _per_minion(value: Any) -> Any:
+    """YAML reads true and false as flags."""
+    found = {True: "true", False: "false"}.get(value, value) if isinstance(value, bool) else value
+    if found not in ("auto", "true", "false"):
+        raise ValueError
+    return found
 
 
 def _address(value: Any) -> Any:
@@ -115,6 +128,7 @@ def _grants(value: Any) -> Any:
 _RANGE_ADDRESS = re.compile(r"(https?://)?([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?")
 _PUBLIC_URL = re.compile(r"https?://[A-Za-z0-9.:\[\]-]+(/[A-Za-z0-9._~/-]*)?")
 ControllerLogLevel: TypeAlias = Annotated[str, Wanted("one of " + ", ".join(LOG_LEVELS)), Prepare(_log_level)]
+PerMinion: TypeAlias = Annotated[str, Wanted("auto, true or false"), Prepare(_per_minion)]
 ControllerPath: TypeAlias = Annotated[Path, Wanted("an absolute path"), Prepare(absolute)]
 OptionalControllerPath: TypeAlias = Annotated[
     Path | None, Wanted("an absolute path, or empty"), Prepare(_optional_absolute)
@@ -200,6 +214,8 @@ class ControllerSettings:
     """Shared with the forge; empty: the hook answers this machine alone."""
     events_token: OptionText = field(default="", repr=False)
     """Who sends it may read the events at `http_port`; empty: nobody."""
+    metrics_per_minion: PerMinion = "auto"
+    """Whether single minions have series: `true`, `false`, or `auto`: up to `MOST_SINGLE_SERIES` minions."""
     log_level: ControllerLogLevel = "info"
     alive_interval: Seconds = 15.0
     alive_rate: Count = 200

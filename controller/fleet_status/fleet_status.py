@@ -17,6 +17,7 @@ from controller.fleet_status.conditions import FleetFacts
 from controller.fleet_status.rollup import KnownConditions, roll_up
 from controller.fleet_status.standing import MinionStanding, never_connected, standing_of
 from controller.fleet_status.waves import WaveMembers
+from controller.observe.minion_metrics import MinionTotals
 from controller.reconcile.reconciler import Reconciler
 from controller.rollouts.rollouts import RolloutReconciler
 from controller.schema.fleet.status import FleetStatusView, GroupScope, GroupStatus
@@ -81,6 +82,8 @@ class FleetStatus:
     """As they were at the last look."""
     standings: tuple[MinionStanding, ...] = ()
     """Of all minions, at the last look."""
+    totals: MinionTotals = field(default_factory=MinionTotals)
+    """The same together."""
     looked: Callable[[FleetLook], None] = _nobody
     """Is told what each look saw, once the policies of minions are known."""
     _started: float = 0.0
@@ -136,7 +139,8 @@ class FleetStatus:
         # Before something is live the policies of minions are not known, and so neither what windows say.
         if self.reconciler.live.trees is not None and {*found.conditions} != {*kept}:
             await asyncio.to_thread(self.store.conditions.replace, found.conditions)
-        self.groups, self.standings, self._at = found.groups, tuple(standings), now
+        self.groups, self.standings, self.totals = found.groups, tuple(standings), found.totals
+        self._at = now
         if self.reconciler.live.trees is not None:
             self.looked(FleetLook(minions=self.standings, facts=facts, at=now))
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from controller.fleet_status.conditions import FleetFacts, findings, transition
 from controller.fleet_status.standing import SEVERITY, Cause, MinionStanding
+from controller.observe.minion_metrics import MinionTotals, TotalsCount
 from controller.schema.fleet.status import (
     GroupCondition,
     GroupScope,
@@ -48,6 +49,7 @@ class RolledUp:
 
     groups: tuple[GroupStatus, ...]
     conditions: tuple[ConditionRecord, ...]
+    totals: MinionTotals
 
 
 def roll_up(
@@ -80,7 +82,20 @@ def roll_up(
                 )
             )
         groups.append(_group(scope, name, members, tuple(found)))
-    return RolledUp(tuple(groups), tuple(records))
+    return RolledUp(tuple(groups), tuple(records), _totals(minions))
+
+
+def _totals(minions: Sequence[MinionStanding]) -> MinionTotals:
+    count = TotalsCount()
+    for one in minions:
+        count.add(
+            (one.sync.value, one.health.value),
+            one.drift,
+            connected=one.connected,
+            missing_sources=one.missing_sources,
+            unconfirmed=one.unconfirmed,
+        )
+    return count.totals()
 
 
 def _groups(

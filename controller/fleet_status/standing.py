@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import enum
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import NamedTuple
 
 from controller.observe.drift_classes import IGNORED, DriftClass
@@ -14,8 +15,10 @@ from controller.reconcile.confirmations import is_unconfirmed
 from controller.reconcile.decision import Health, ObservedState, Sync, health_of, is_current, sync_of
 from controller.reconcile.holds import pull_name
 from controller.store import StatusRow
+from highstate.missing_sources import is_missing_source_warning
 from reactors.windows import WindowState
 
+_NO_DRIFT: Mapping[str, int] = MappingProxyType({})
 _MOST_TEXT = 200
 """Characters of a message."""
 
@@ -80,6 +83,11 @@ class MinionStanding:
     applied_at: float | None = None
     saltenvs: tuple[str, ...] = ()
     causes: tuple[Cause, ...] = ()
+    drift: Mapping[str, int] = field(default_factory=lambda: _NO_DRIFT)
+    """Class of what differs -> states."""
+    missing_sources: int = 0
+    """States whose source is not in the tree."""
+    unconfirmed: bool = False
 
 
 def standing_of(
@@ -112,8 +120,20 @@ def standing_of(
         applied=row.attempted_label if is_current(view) else row.applied_label,
         applied_at=row.applied.at if row.applied else None,
         saltenvs=row.desired.saltenvs if row.desired else (),
+        drift=found_drift(row, view),
+        missing_sources=sum(map(is_missing_source_warning, row.desired.warnings)) if row.desired else 0,
+        unconfirmed=is_unconfirmed(row),
         causes=() if _is_well(row, view, sync) else tuple(_causes(row, view, policy, window, waits)),
     )
+
+
+def found_drift(row: StatusRow, view: ObservedState) -> Mapping[str, int]:
+    """What the last drift check found, by class, without what is ignored; drift as long as nothing was run since."""
+    found = row.last_drift.classes if row.last_drift else _NO_DRIFT
+    if not found:
+        return _NO_DRIFT
+    shown = found if view.drift else (DriftClass.NOT_CONVERGENT,)
+    return {each: found[each] for each in shown if each in found and each != IGNORED}
 
 
 def never_connected(minion: str) -> MinionStanding:

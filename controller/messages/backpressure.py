@@ -175,6 +175,10 @@ class Backpressure:
         """Seconds from when what is handled now has come, or more."""
         return max(0.0, time.monotonic() - self.caught_up())
 
+    def waiting(self) -> int:
+        """How many messages wait, of minions that are not over their share."""
+        return len(self._queue)
+
     def is_behind(self) -> bool:
         """Whether messages wait for longer than a moment: what would bring more of them can wait, too."""
         return self.lag() > BEHIND_SECONDS

@@ -14,6 +14,7 @@ import structlog
 from controller.messages.context import MessageContext
 from controller.messages.sent_events import AllowedEvents, MinionEventPublisher
 from controller.sessions.sessions import Session
+from minion.beacons.registry import MODULES
 from reactors import tags
 from wire.messages import MinionEvents
 
@@ -62,9 +63,16 @@ class MinionEventHandler:
             elif not tags.may_say(minion, tag):
                 self.publisher.refuse_reserved(minion, tag)
             elif tags.is_reserved(tag):
+                if tag.startswith("salt/beacon/"):
+                    self._count_beacon(tag)
                 yield tag, {**data, "id": minion}
             else:
                 yield tags.of_minion(minion, tag, data)
+
+    def _count_beacon(self, tag: str) -> None:
+        """Count by beacons that there are; modules of trees, and what a minion makes up, are counted together."""
+        name = tag.split("/", 4)[3]
+        self.context.metrics.beacon_said(name if name in MODULES else "(others)")
 
     def _count_dropped(self, minion: str, data: Mapping[str, Any]) -> None:
         """Count what the minion itself had no room for; its word is no reason to count more than it can drop."""

@@ -64,6 +64,10 @@ class EventLog:
         """Ids of events that are kept before they are published, and whether there was room for them."""
         bus.keep = self.keep_first
 
+    def waiting(self) -> int:
+        """How many events are not written yet."""
+        return self._subscription.waiting() + len(self._unwritten)
+
     async def run(self) -> None:
         """Write events until cancelled."""
         try:

@@ -7,17 +7,14 @@ callback when somebody scrapes, so that a minion that is forgotten leaves no ser
 from __future__ import annotations
 
 import collections
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Sequence
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
-from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
-from prometheus_client.metrics_core import Metric
-from prometheus_client.registry import Collector
 
 from controller.observe.executor_metrics import ExecutorMetrics
-from controller.schema.minions import HealthName, SyncName
+from controller.observe.minion_metrics import MinionMetrics, MinionSample
+from controller.observe.process_metrics import ProcessMetrics
 
 CONTENT_TYPE = CONTENT_TYPE_LATEST
 
@@ -25,32 +22,6 @@ _COMPILE = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
 _FETCH = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
 _APPLY = (0.05, 0.1, 0.2, 0.3, 0.5, 1, 2, 5, 10, 30, 60, 300, 900)
 _STALL = (0.3, 0.5, 1, 2, 5, 10, 30)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MinionSample:
-    """One minion at the time of a scrape."""
-
-    id: str
-    sync: SyncName
-    health: HealthName
-    connected: bool = False
-    drifted: int = 0
-    """States that the last drift check found changed."""
-    ignored: int = 0
-    """States of which the last drift check found something changed that policy ignores."""
-    unnamed: int = 0
-    """Resources that a state made, that none names any more, and that are there still."""
-    classes: Mapping[str, int] = field(default_factory=dict)
-    """Class of what differs -> states."""
-    missing_sources: int = 0
-    """States of its document whose source is not in the tree."""
-    unconfirmed: bool = False
-    """Whether what it has applied waits for `saltern confirm`."""
-    applied_at: float | None = None
-    """When it last applied a revision, in seconds since the epoch."""
-    revision_at: float | None = None
-    """When the revision that it runs was committed, in seconds since the epoch."""
 
 
 class Metrics:
@@ -62,16 +33,12 @@ class Metrics:
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self.registry = CollectorRegistry()
-        self._minions = _Minions(clock)
-        self.registry.register(self._minions)
+        self.minions = MinionMetrics(clock)
+        self.registry.register(self.minions)
+        self.process = ProcessMetrics(self.registry)
         self._reconciles = self._counter("reconciles", "Reconciliations of a minion")
-        self._compile = self._histogram("compile_seconds", "Time to compile one minion", _COMPILE)
-        self._compile_errors = self._counter("compile_errors", "Compiles of a minion that failed")
         self.executor = ExecutorMetrics(self.registry)
-        self._spared = self._counter("compiles_spared", "Minions that a push does not concern, so none was compiled")
-        self._asked = self._counter("fact_answers", "Fact queries of templates to minions", "result")
-        self._checks = self._counter("compile_checks", "Memoised compiles compared with fresh ones", "result")
-        self._audits = self._counter("compile_audits", "Compiles of minions that a push left out, compared", "result")
+        self._make_compile_series()
         self._fetch = self._histogram("git_fetch_seconds", "Time of a fetch", _FETCH, "remote")
         self._fetch_errors = self._counter("git_fetch_errors", "Fetches that failed", "remote")
         self._failing = self._gauge_by_remote("git_fetch_failing", "1 while the newest fetch has failed")
@@ -95,6 +62,7 @@ class Metrics:
         self._refusals = self._counter("wire_refusals", "Messages and connections that were refused", "reason")
         self._runs = self._counter("runs", "Runs that ended", "kind", "outcome")
         self._reactions = self._counter("reactions", "Events that reactors answered", "outcome")
+        self._begin(self._reactions, "ok", "failed", "loop")
         self._policy_refused = Gauge(
             "saltern_policy_refused",
             "Whether the newest revision is not live because its saltern.yaml cannot be read",
@@ -105,8 +73,12 @@ class Metrics:
         self._run_seconds = self._histogram("run_seconds", "Time of a run on its minion", _APPLY, "kind")
         self._apply = self._histogram("push_apply_seconds", "From a push being seen to applied on a minion", _APPLY)
         self._hooks = self._counter("hooks", "Calls of the HTTP hook", "result")
+        self._begin(self._hooks, "accepted", "refused", "duplicate", "ping")
         self._ensured = self._counter("ensure", "Conditions that beacons heal", "step")
+        self._beacons = self._counter("beacon_events", "Events of beacons that minions sent", "beacon")
         self._limits = self._counter("limit_refusals", "Inputs that a limit refused", "border", "limit")
+        for limit in ("waiting-events", "waiting-bytes", "durable-events"):
+            self._limits.labels("reactor", limit)
         self._stranger_bytes = Gauge(
             "saltern_stranger_bytes",
             "Received bytes of connections without an accepted key that are not yet a complete message",
@@ -117,9 +89,21 @@ class Metrics:
         )
         self._stalls, self._stalls_computed = self._stall_histograms()
 
+    def _make_compile_series(self) -> None:
+        self._compile = self._histogram("compile_seconds", "Time to compile one minion", _COMPILE)
+        self._compile_errors = self._counter("compile_errors", "Compiles of a minion that failed")
+        self._spared = self._counter("compiles_spared", "Minions that a push does not concern, so none was compiled")
+        self._asked = self._counter("fact_answers", "Fact queries of templates to minions", "result")
+        self._checks = self._counter("compile_checks", "Memoised compiles compared with fresh ones", "result")
+        self._begin(self._checks, "equal", "different")
+        self._memo = self._counter("memo_lookups", "Parts of compiles that were looked for in a memo", "result")
+        self._begin(self._memo, "hit", "miss")
+        self._audits = self._counter("compile_audits", "Compiles of minions that a push left out, compared", "result")
+        self._begin(self._audits, "equal", "different", "error")
+
     def watch_minions(self, samples: Callable[[], Iterable[MinionSample]]) -> None:
         """Read minions from `samples` at each scrape."""
-        self._minions.samples = samples
+        self.minions.samples = samples
 
     def watch_strangers(self, connections: Callable[[], int], unread: Callable[[], int]) -> None:
         """Read at each scrape how many connections are not accepted, and how many unread bytes they hold."""
@@ -150,13 +134,16 @@ class Metrics:
 
     def memo_checked(self, *, equal: bool) -> None:
         """A compile was done without the memo too, and compared."""
-        for result in ("equal", "different"):  # made at once, so that a rate starts from zero
-            self._checks.labels(result).inc((result == "equal") == equal)
+        self._checks.labels("equal" if equal else "different").inc()
+
+    def memo_looked(self, hits: int, misses: int) -> None:
+        """A compile found so many parts in the memo of its worker, and so many not."""
+        self._memo.labels("hit").inc(hits)
+        self._memo.labels("miss").inc(misses)
 
     def compile_audited(self, result: str) -> None:
         """A minion that a push left out was compiled: `equal`, `different` or `error`."""
-        for each in ("equal", "different", "error"):  # made at once, so that a rate starts from zero
-            self._audits.labels(each).inc(each == result)
+        self._audits.labels(result).inc()
 
     def asked(self, result: str) -> None:
         """A fact query ended: `answered` or `failed`."""
@@ -230,6 +217,10 @@ class Metrics:
         """A minion heals the condition of a beacon: `healing`, `escalated` or `resolved`."""
         self._ensured.labels(step).inc()
 
+    def beacon_said(self, beacon: str) -> None:
+        """An event of a beacon has come; the name is one of those that there are, or `(others)`."""
+        self._beacons.labels(beacon).inc()
+
     def limit_refused(self, border: str, limit: str, count: int = 1) -> None:
         """Something from outside was over a limit of a border (`controller.config.limits`); from any thread."""
         self._limits.labels(border, limit).inc(count)
@@ -255,6 +246,12 @@ class Metrics:
     def _counter(self, name: str, text: str, *labels: str) -> Counter:
         return Counter(f"saltern_{name}", text, labels, registry=self.registry)
 
+    @staticmethod
+    def _begin(counter: Counter, *values: str) -> None:
+        """Make series at once: what first appears as 1 rises, for Prometheus, by nothing."""
+        for value in values:
+            counter.labels(value)
+
     def _gauge_by_remote(self, name: str, text: str) -> Gauge:
         return Gauge(f"saltern_{name}", text, ["remote"], registry=self.registry)
 
@@ -269,56 +266,3 @@ class Metrics:
 
     def _histogram(self, name: str, text: str, buckets: tuple[float, ...], *labels: str) -> Histogram:
         return Histogram(f"saltern_{name}", text, labels, buckets=buckets, registry=self.registry)
-
-
-class _Minions(Collector):
-    """The series of single minions, and how many are in each state."""
-
-    def __init__(self, clock: Callable[[], float]) -> None:
-        self.samples: Callable[[], Iterable[MinionSample]] = tuple
-        self._clock = clock
-
-    def describe(self) -> Iterable[Metric]:
-        return ()
-
-    def collect(self) -> Iterator[Metric]:
-        counts = _gauge("minions", "Minions by sync and health", "sync", "health")
-        sync = _gauge("minion_sync", "1 for the sync status that a minion has", "minion", "sync")
-        health = _gauge("minion_health", "1 for the health that a minion has", "minion", "health")
-        connected = _gauge("minion_connected", "1 when the minion is connected", "minion")
-        drifted = _gauge("minion_drifted_states", "States that the last drift check found changed", "minion")
-        classes = _gauge("minion_drift", "States that differ, by what is behind it", "minion", "class")
-        ignored = _gauge("minion_ignored_states", "States that differ in what policy ignores", "minion")
-        unnamed = _gauge("minion_unnamed_resources", "What states made there and none names any more", "minion")
-        missing = _gauge("minion_missing_sources", "States whose source is not in the tree, which fail", "minion")
-        unconfirmed = _gauge("unconfirmed_minions", "Minions that go back unless somebody confirms what they applied")
-        applied = _gauge("minion_applied_timestamp_seconds", "When it last applied a revision", "minion")
-        age = _gauge("applied_revision_age_seconds", "Age of the commit that a minion has applied", "minion")
-        together: dict[tuple[str, str], int] = {}
-        waiting, now = 0, self._clock()
-        for sample in self.samples():
-            state: tuple[str, str] = (sample.sync, sample.health)
-            together[state] = together.get(state, 0) + 1
-            sync.add_metric((sample.id, sample.sync), 1)
-            health.add_metric((sample.id, sample.health), 1)
-            connected.add_metric((sample.id,), sample.connected)
-            drifted.add_metric((sample.id,), sample.drifted)
-            for each, count in sample.classes.items():
-                classes.add_metric((sample.id, each), count)
-            ignored.add_metric((sample.id,), sample.ignored)
-            unnamed.add_metric((sample.id,), sample.unnamed)
-            missing.add_metric((sample.id,), sample.missing_sources)
-            waiting += sample.unconfirmed
-            if sample.applied_at is not None:
-                applied.add_metric((sample.id,), sample.applied_at)
-            if sample.revision_at is not None:
-                age.add_metric((sample.id,), max(0.0, now - sample.revision_at))
-        for labels, count in sorted(together.items()):
-            counts.add_metric(labels, count)
-        unconfirmed.add_metric((), waiting)
-        yield from (counts, sync, health, connected, drifted, classes, ignored, unnamed, missing, applied, age)
-        yield unconfirmed
-
-
-def _gauge(name: str, text: str, *labels: str) -> GaugeMetricFamily:
-    return GaugeMetricFamily(f"saltern_{name}", text, labels=labels)

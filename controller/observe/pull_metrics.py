@@ -25,6 +25,10 @@ class PullMetrics:
             "saltern_predictions", "Minions of merged pull requests by what the preview said", ["result"],
             registry=registry,
         )  # fmt: skip
+        for result in ("made", "failed"):  # made at once, so that a rate starts from zero
+            self._previews.labels(result)
+        for result in ("kept", "broken"):
+            self._predictions.labels(result)
         self._looks = Counter(
             "saltern_forge_looks", "Looks at a pull request or a project of a forge", ["forge", "result"],
             registry=registry,

@@ -89,6 +89,7 @@ class Reactor:
     _rules_of_tree: NativeRules = field(default_factory=NativeRules)
     _all_rules: NativeRules | None = None
     _firings: RuleFirings = field(init=False)
+    _subscription: Subscription | None = None
 
     def __post_init__(self) -> None:
         self._firings = RuleFirings(
@@ -124,6 +125,7 @@ class Reactor:
             bounds=QueueBounds(events=limits.waiting_events, size=limits.waiting_bytes),
             on_refusal=self._shed,
         ) as subscription:
+            self._subscription = subscription
             try:
                 await self._firings.restore()
             except StoreError as error:
@@ -138,6 +140,10 @@ class Reactor:
                 for task in beside:
                     task.cancel()
                 await asyncio.gather(*beside, return_exceptions=True)
+
+    def waiting(self) -> int:
+        """How many events wait for their reactions."""
+        return self._subscription.waiting() if self._subscription is not None else 0
 
     async def _answer_all(self, subscription: Subscription) -> None:
         dropped = 0

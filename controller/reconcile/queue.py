@@ -49,6 +49,10 @@ class WorkQueue:
         if self._timer_of.get(key, math.inf) > time:
             self.add_at(key, time)
 
+    def __len__(self) -> int:
+        """How many keys are due."""
+        return len(self._due)
+
     @property
     def has_due(self) -> bool:
         """Whether something is left that is due."""

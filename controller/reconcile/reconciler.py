@@ -183,6 +183,10 @@ class Reconciler:
             self._causes.update(dict.fromkeys(minions, cause))
         self._queue.add(minions)
 
+    def waiting(self) -> int:
+        """How many minions are to be looked at now."""
+        return len(self._queue)
+
     async def run(self) -> None:
         """Work until cancelled."""
         clock = asyncio.get_running_loop().time

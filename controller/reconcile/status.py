@@ -13,7 +13,7 @@ from functools import cache
 from msgspec.structs import replace
 
 from controller.observe.drift_classes import IGNORED, DriftClass, drift_class
-from controller.observe.metrics import MinionSample
+from controller.observe.minion_metrics import MinionSample
 from controller.observe.redactor import Redactor
 from controller.observe.run_text import progress_text, short
 from controller.policy.explain import explained

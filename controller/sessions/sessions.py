@@ -6,16 +6,17 @@ new `Hello`. `KeyRegistry` is read from the socket thread, everything else lives
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, get_args
 
 from controller.sessions.pending_keys import PendingKeys
 from controller.store import KeyRecord
 from options.limits import CountRefusal, uncounted
 from wire.limits import StrangerLimits, nobody
 from wire.messages import RunProgress
-from wire.server.types import Identity, is_accepted
+from wire.server.types import Identity, IdentityState, is_accepted
 
 
 class KeyRegistry:
@@ -85,6 +86,11 @@ class KeyRegistry:
     def count_accepted(self) -> int:
         """How many keys are accepted. From any thread."""
         return self._accepted_count
+
+    def states(self) -> Mapping[str, int]:
+        """State -> how many keys are in it."""
+        found = Counter(each.state for each in self._by_key.values())
+        return {state: found[state] for state in get_args(IdentityState)}
 
     def identity(self, key: str) -> Identity | None:
         """See `wire.Registry`."""

@@ -10,10 +10,11 @@ from __future__ import annotations
 import contextlib
 import os
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from sqlalchemy import (
     Connection,
@@ -54,6 +55,14 @@ BUSY_TIMEOUT = 10_000
 """Milliseconds to wait for another process that writes."""
 
 
+TakeTime: TypeAlias = Callable[[str, float], None]
+"""Takes what was done (`read`, `write`, `commit`) and the seconds that it took."""
+
+
+def untimed(_operation: str, _seconds: float) -> None:
+    """Where nobody asks how long the store takes."""
+
+
 @dataclass(slots=True)
 class _OpenTransaction:
     owner: int
@@ -86,10 +95,12 @@ class Database:
         url: SQLAlchemy's form: `sqlite:////var/lib/saltern/controller.sqlite`.
         fence: the epoch of the lease with which this controller leads (`controller.store.leadership`), which each
             transaction checks; 0: nobody else has the database.
+        timed: is told how long each read, write and commit took, in the thread that waited for it.
     """
 
-    def __init__(self, url: str, fence: int = 0) -> None:
+    def __init__(self, url: str, fence: int = 0, timed: TakeTime = untimed) -> None:
         self._fence = fence
+        self._timed = timed
         self._url = _parsed(url)
         self.name = self._url.database or self._url.render_as_string()
         self._writing = threading.RLock()
@@ -132,8 +143,11 @@ class Database:
             self._open = opened = _OpenTransaction(owner=threading.get_ident())
             try:
                 yield
+                began = time.perf_counter()
                 with self._readable():
                     opened.commit()
+                if opened.root is not None:
+                    self._timed("commit", time.perf_counter() - began)
             finally:
                 self._open = None
                 if opened.root is not None:
@@ -160,11 +174,12 @@ class Database:
     def write(self) -> Iterator[Connection]:
         """The writing connection, in a transaction: that of the caller, else one of its own."""
         with self.transaction():
-            opened = self._opened()
+            opened, began = self._opened(), time.perf_counter()
             try:
                 with self._readable():
                     opened.begin(self._writer, self._fence)
                     yield self._writer
+                self._timed("write", time.perf_counter() - began)
             except StoreUnavailable as error:
                 opened.failure = error
                 raise
@@ -185,8 +200,10 @@ class Database:
             if self._reader.in_transaction():  # of a read around this one
                 yield self._reader
                 return
+            began = time.perf_counter()
             with self._reader.begin():
                 yield self._reader
+            self._timed("read", time.perf_counter() - began)
 
     @contextlib.contextmanager
     def _readable(self) -> Iterator[None]:

@@ -16,7 +16,7 @@ from controller.store.applied import Applied
 from controller.store.compiles.bases import Bases
 from controller.store.compiles.desired import DesiredTable
 from controller.store.compiles.documents import DocumentBlobs
-from controller.store.database import Database
+from controller.store.database import Database, TakeTime, untimed
 from controller.store.drift.table import DriftPasts
 from controller.store.drift.unnamed import PruneReports
 from controller.store.events import Events
@@ -53,12 +53,13 @@ class Store:
     Args:
         url: of the database, in SQLAlchemy's form.
         fence: see `Database`.
+        timed: see `Database`.
 
     Every method of a table raises StoreUnavailable when the database cannot be used.
     """
 
-    def __init__(self, url: str, fence: int = 0) -> None:
-        self._database = database = Database(url, fence)
+    def __init__(self, url: str, fence: int = 0, timed: TakeTime = untimed) -> None:
+        self._database = database = Database(url, fence, timed)
         self.shared = fence > 0
         """Whether other controllers use it when this one does not."""
         self.lease = fence

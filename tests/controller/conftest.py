@@ -28,7 +28,8 @@ from controller.composition.access import make_access
 from controller.composition.controller import Parts, compose
 from controller.composition.shared import Resources
 from controller.config.settings import ControllerSettings, load_settings
-from controller.observe.metrics import Metrics, MinionSample
+from controller.observe.metrics import Metrics
+from controller.observe.minion_metrics import MinionSample
 from controller.schema.errors import ServiceError
 from controller.schema.events import EventView, WhyStep, WhyView
 from controller.schema.fleet.status import (

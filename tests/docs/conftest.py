@@ -123,6 +123,13 @@ def systemd_folder() -> Path:
 
 
 @pytest.fixture(scope="session")
+def recorded(prometheus_folder):
+    """The recording rules."""
+    groups = yaml.safe_load((prometheus_folder / "recording.yml").read_text())["groups"]
+    return [rule for group in groups for rule in group["rules"]]
+
+
+@pytest.fixture(scope="session")
 def alerts(prometheus_folder):
     """The alert rules."""
     groups = yaml.safe_load((prometheus_folder / "alerts.yml").read_text())["groups"]

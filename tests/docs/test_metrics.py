@@ -11,8 +11,10 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from controller.observe.cluster_metrics import ClusterMetrics
 from controller.observe.fleet_metrics import FleetMetrics
-from controller.observe.metrics import Metrics, MinionSample
+from controller.observe.metrics import Metrics
+from controller.observe.minion_metrics import MinionSample
 from controller.observe.notification_metrics import NotificationMetrics
+from controller.observe.process_metrics import ProcessSources
 from controller.observe.pull_metrics import PullMetrics
 from controller.observe.relay_metrics import RelayMetrics
 from controller.observe.rollout_metrics import RolloutMetrics
@@ -50,6 +52,17 @@ def series() -> dict[str, tuple[str, frozenset[str]]]:
     metrics.carried_over(1)
     metrics.asked("answered")
     metrics.memo_checked(equal=True)
+    metrics.memo_looked(1, 1)
+    metrics.beacon_said("load")
+    metrics.process.stored("read", 0.1)
+    metrics.process.sources = ProcessSources(
+        version="1.0",
+        queues={"messages": lambda: 1},
+        message_lag=lambda: 0.5,
+        keys=lambda: {"accepted": 1},
+        expiries=lambda: {"api": 1.0},
+        key_times=lambda: {"controller": 1.0},
+    )
     metrics.compile_audited("equal")
     metrics.fetched("states", 0.1, ok=False)
     metrics.kept_back("states", 1)
@@ -97,7 +110,7 @@ def series() -> dict[str, tuple[str, frozenset[str]]]:
 
 
 def test_every_series_is_documented(pages, rows, coded, series):
-    table = [row for row in rows(pages[PAGE].prose) if row[0].startswith("`saltern_")]
+    table = [row for row in rows(pages[PAGE].prose) if row[0].startswith(("`saltern_", "`process_"))]
     documented = {row[0].strip("`"): (row[1], frozenset(coded(row[2]))) for row in table}
     assert documented == series
 
@@ -111,6 +124,8 @@ def test_the_fixture_calls_all_there_is():
         "carried_over",
         "asked",
         "memo_checked",
+        "memo_looked",
+        "beacon_said",
         "compile_audited",
         "fetched",
         "kept_back",
@@ -171,21 +186,58 @@ def test_the_scrape_names_the_job_that_the_alerts_ask_for(alerts, prometheus_fol
     jobs = {scrape["job_name"] for scrape in config["scrape_configs"]}
     asked = {job for rule in alerts for job in re.findall(r'job="(\w+)"', rule["expr"])}
     assert asked == jobs
-    assert config["rule_files"] == ["alerts.yml"]
+    assert config["rule_files"] == ["recording.yml", "alerts.yml"]
+
+
+def test_recorded_series_are_made_of_what_there_is(series, recorded):
+    for rule in recorded:
+        check_query(rule["expr"], series)
+        assert re.fullmatch(r"saltern:\w+:\w+", rule["record"])
+
+
+def test_alerts_ask_for_series_that_are_recorded(alerts, recorded):
+    known = {rule["record"] for rule in recorded}
+    asked = {name for rule in alerts for name in re.findall(r"saltern:[\w:]+", rule["expr"])}
+    assert asked
+    assert asked <= known
+
+
+def test_each_alert_has_its_runbook(pages, alerts):
+    """And each runbook has its alert: what to look at, and where after that."""
+    base = "https://saltern.example.org/docs/runbooks/"
+    told = {}
+    for rule in alerts:
+        page, _, anchor = rule["annotations"]["runbook_url"].removeprefix(base).partition("/#")
+        assert rule["annotations"]["runbook_url"] == f"{base}{page}/#{rule['alert'].lower()}"
+        assert anchor in pages[f"docs/runbooks/{page}.md"].anchors()
+        told.setdefault(f"docs/runbooks/{page}.md", set()).add(rule["alert"])
+    for name, page in pages.items():
+        if name.startswith("docs/runbooks/") and not name.endswith("README.md"):
+            assert set(re.findall(r"(?m)^## (\w+)$", page.text)) == told[name]
+            for alert in told[name]:
+                steps = re.findall(r"(?m)^\d\. (.+)$", page.section(alert))
+                assert steps, alert
+                assert any("`" in step or "](" in step for step in steps), f"{alert}: where to look"
+
+
+def test_severities_are_those_that_the_page_explains(pages, alerts, coded, rows):
+    table = rows(pages[PAGE].section("Alerts"))
+    assert {row[0].strip("`"): row[1] for row in table} == {r["alert"]: r["labels"]["severity"] for r in alerts}
+    assert {rule["labels"]["severity"] for rule in alerts} <= set(coded(pages[PAGE].section("Alerts")))
 
 
 def check_query(query: str, series) -> None:
-    assert names_in(query, series) or "up{" in query
-    for name, selector in re.findall(r"(saltern_\w+)(\{[^}]*\})?", query):
+    assert names_in(query, series) or "up{" in query or "saltern:" in query
+    for name, selector in re.findall(r"\b((?:saltern|process)_\w+)(\{[^}]*\})?", query):
         _, labels = series[base_of(name, series)]
         for label, _, value in re.findall(r'(\w+)(=~|!~|!=|=)"([^"]*)"', selector):
-            assert label in labels, f"{name} has no label {label}"
+            assert label in labels | {"job"}, f"{name} has no label {label}"
             known = {"sync": get_args(SyncName), "health": get_args(HealthName), "kind": get_args(RunKind)}.get(label)
             assert known is None or set(value.split("|")) <= set(known), value
 
 
 def names_in(query: str, series) -> list[str]:
-    return [base_of(name, series) for name in re.findall(r"saltern_\w+", query)]
+    return [base_of(name, series) for name in re.findall(r"\b(?:saltern|process)_\w+", query)]
 
 
 def base_of(name: str, series) -> str:

@@ -8,71 +8,14 @@ import subprocess
 
 import pytest
 import yaml
-
-RULE_TESTS = {
-    "rule_files": ["alerts.yml"],
-    "evaluation_interval": "1m",
-    "tests": [
-        {
-            "interval": "1m",
-            "input_series": [
-                {"series": 'up{job="saltern"}', "values": "1x120"},
-                {"series": 'saltern_minion_health{minion="web1",health="Unreachable"}', "values": "1x120"},
-                {"series": 'saltern_minion_health{minion="web2",health="Healthy"}', "values": "1x120"},
-                {"series": 'saltern_minion_sync{minion="web1",sync="Progressing"}', "values": "1x120"},
-                {"series": 'saltern_minion_sync{minion="web2",sync="Synced"}', "values": "1x120"},
-                {"series": 'saltern_minion_sync{minion="web3",sync="Paused"}', "values": "1x120"},
-                {"series": 'saltern_minion_sync{minion="web4",sync="Synced"}', "values": "1x120"},
-                {"series": 'saltern_applied_revision_age_seconds{minion="web1"}', "values": "100000x120"},
-                {"series": 'saltern_applied_revision_age_seconds{minion="web2"}', "values": "60x120"},
-                {"series": 'saltern_applied_revision_age_seconds{minion="web3"}', "values": "100000x120"},
-                {"series": 'saltern_applied_revision_age_seconds{minion="web4"}', "values": "100000x120"},
-                {"series": 'saltern_git_fetch_failing{remote="states"}', "values": "1x120"},
-                {"series": "saltern_unconfirmed_taken_back_total", "values": "0x60 2x59"},
-                {"series": "saltern_compile_fallbacks_total", "values": "0+1x120"},
-                {"series": 'saltern_compile_workers{state="ready"}', "values": "2x120"},
-                {"series": 'saltern_compile_workers{state="silent"}', "values": "1x120"},
-                {"series": 'saltern_compile_workers{state="refused"}', "values": "0x85 1x34"},
-                # An outage of two minutes, with all its tries, that is over.
-                {"series": 'saltern_git_fetch_failing{remote="pillar"}', "values": "0x80 1 1 0x40"},
-                {"series": 'saltern_git_fetch_errors_total{remote="pillar"}', "values": "0x80 3 6 6x40"},
-            ],
-            "promql_expr_test": [
-                {
-                    "expr": 'count by (alertname, minion, remote) (ALERTS{alertstate="firing"})',
-                    "eval_time": "90m",
-                    "exp_samples": [
-                        {"labels": '{alertname="SalternMinionUnreachable", minion="web1"}', "value": 1},
-                        {"labels": '{alertname="SalternRevisionTooOld", minion="web1"}', "value": 1},
-                        {"labels": '{alertname="SalternFetchErrors", remote="states"}', "value": 1},
-                        {"labels": '{alertname="SalternUnconfirmedTakenBack"}', "value": 1},
-                        {"labels": '{alertname="SalternCompileFallbacks"}', "value": 1},
-                        {"labels": '{alertname="SalternCompileWorkersUnused"}', "value": 1},
-                    ],
-                }
-            ],
-        },
-        {
-            "interval": "1m",
-            "input_series": [{"series": 'up{job="saltern"}', "values": "0x10"}],
-            "promql_expr_test": [
-                {
-                    "expr": 'count by (alertname) (ALERTS{alertstate="firing"})',
-                    "eval_time": "5m",
-                    "exp_samples": [{"labels": '{alertname="SalternControllerDown"}', "value": 1}],
-                }
-            ],
-        },
-    ],
-}
+from alert_cases import PLANTED, rule_tests
+from prometheus_server import find_program
 
 
-@pytest.fixture
-def promtool():
-    found = shutil.which("promtool")
-    if found is None:
-        pytest.skip("promtool is not installed (Debian's package `prometheus` has it)")
-    return found
+@pytest.fixture(scope="session")
+def promtool(request):
+    found = find_program("promtool", request.config.cache.mkdir("prometheus"))
+    return found or pytest.skip("there is no promtool, and no apt that brings Debian's prometheus")
 
 
 def test_promtool_takes_the_configuration(promtool, prometheus_folder):
@@ -82,9 +25,11 @@ def test_promtool_takes_the_configuration(promtool, prometheus_folder):
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_alerts_fire(promtool, prometheus_folder, tmp_path):
-    shutil.copy(prometheus_folder / "alerts.yml", tmp_path)
-    (tmp_path / "tests.yml").write_text(yaml.safe_dump(RULE_TESTS))
+def test_each_alert_fires_when_it_shall_and_not_before(promtool, prometheus_folder, tmp_path, alerts):
+    assert set(PLANTED) == {rule["alert"] for rule in alerts}
+    for rules in prometheus_folder.glob("*.yml"):
+        shutil.copy(rules, tmp_path)
+    (tmp_path / "tests.yml").write_text(yaml.safe_dump(rule_tests(), sort_keys=False))
     done = subprocess.run([promtool, "test", "rules", "tests.yml"], cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
 

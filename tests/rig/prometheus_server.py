@@ -16,17 +16,28 @@ from rig import free_ports
 OPS = Path(__file__).parents[2] / "ops" / "prometheus"
 
 
-def find_prometheus(cache: Path) -> str | None:
-    """That of this machine, or Debian's, unpacked below `cache` without being installed; None where neither is."""
-    installed = shutil.which("prometheus")
+PACKAGES = {"prometheus": "prometheus", "promtool": "prometheus", "alertmanager": "prometheus-alertmanager"}
+"""Program -> Debian's package that has it."""
+
+
+def find_program(name: str, cache: Path) -> str | None:
+    """That of this machine, or Debian's, unpacked below `cache` without being installed; None where neither is.
+
+    Args:
+        name: one of `PACKAGES`.
+        cache: a folder that is kept.
+    """
+    package = PACKAGES[name]
+    debian = "prometheus-alertmanager" if name == "alertmanager" else name
+    installed = shutil.which(name) or shutil.which(debian)
     if installed or shutil.which("apt-get") is None or shutil.which("dpkg-deb") is None:
         return installed
-    program = cache / "usr/bin/prometheus"
+    program = cache / "usr/bin" / debian
     with locked(cache):
         if not program.exists():
-            subprocess.run(["apt-get", "-q", "download", "prometheus"], cwd=cache, check=False, capture_output=True)
-            for package in cache.glob("prometheus_*.deb"):
-                subprocess.run(["dpkg-deb", "-x", package, cache], check=False, capture_output=True)
+            subprocess.run(["apt-get", "-q", "download", package], cwd=cache, check=False, capture_output=True)
+            for file in cache.glob(f"{package}_*.deb"):
+                subprocess.run(["dpkg-deb", "-x", file, cache], check=False, capture_output=True)
     return str(program) if program.exists() else None
 
 
@@ -55,14 +66,15 @@ def prometheus(program: str, folder: Path, controller: str) -> Iterator[Promethe
     """Prometheus with our configuration, but for the controller's address and how often it looks.
 
     Args:
-        program: see `find_prometheus`.
+        program: see `find_program`.
         folder: an empty one, for its files.
         controller: host and port of its metrics.
     """
     (port,) = free_ports(1)
     text = (OPS / "prometheus.yml").read_text()
     (folder / "prometheus.yml").write_text(text.replace("15s", "1s").replace("127.0.0.1:8765", controller))
-    shutil.copy(OPS / "alerts.yml", folder)
+    for rules in ("recording.yml", "alerts.yml"):
+        shutil.copy(OPS / rules, folder)
     words = [f"--config.file={folder}/prometheus.yml", f"--storage.tsdb.path={folder}/data"]
     with (folder / "log").open("wb") as log:
         server = subprocess.Popen(

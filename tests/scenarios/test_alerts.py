@@ -1,7 +1,7 @@
 """A canary fails, with a real Prometheus beside it: the rollout stops, the rest is untouched, the alert is raised."""
 
 import pytest
-from prometheus_server import find_prometheus, prometheus
+from prometheus_server import find_program, prometheus
 
 BREAKS = {"states/app.sls": ("app-config:\n", "broken:\n  cmd.run:\n    - name: 'false'\napp-config:\n")}
 NUMBER = {"pillar/numbers.sls": ("number: 0\n", "number: 1\n")}
@@ -9,7 +9,7 @@ NUMBER = {"pillar/numbers.sls": ("number: 0\n", "number: 1\n")}
 
 @pytest.fixture(scope="session")
 def program(request):
-    found = find_prometheus(request.config.cache.mkdir("prometheus"))
+    found = find_program("prometheus", request.config.cache.mkdir("prometheus"))
     return found or pytest.skip("there is no prometheus, and no apt that brings Debian's")
 
 

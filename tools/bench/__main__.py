@@ -31,6 +31,7 @@ def main() -> int:
         "preview",
         "relay",
         "states",
+        "web",
         "wire",
     ]
     parser = argparse.ArgumentParser(description=__doc__)

@@ -14,6 +14,9 @@ from controller.config.limits import CompileWorkerLimits
 from highstate.data_limits import is_shallow
 from wire.patch import digest_of_packed
 
+_MOST_LOOKUPS = 10_000_000
+"""In the memo, of one minion."""
+
 
 class AnswerCheck:
     """The checks for one process.
@@ -49,7 +52,13 @@ class AnswerCheck:
         elif found.ok and minion_id not in request.rendering and found.digest != request.held.get(minion_id):
             raise ValueError("an answer without a document")
         seconds = found.seconds if 0.0 <= found.seconds <= self._timeout else self._timeout
-        return within_limits(msgspec.structs.replace(found, document=document, seconds=seconds), self._limits)
+        memo = {"memo_hits": _counted(found.memo_hits), "memo_misses": _counted(found.memo_misses)}
+        return within_limits(msgspec.structs.replace(found, document=document, seconds=seconds, **memo), self._limits)
+
+
+def _counted(number: int) -> int:
+    """A number that is only counted: one that cannot be is 0."""
+    return number if 0 <= number <= _MOST_LOOKUPS else 0
 
 
 def _check_shown(packed: bytes) -> None:

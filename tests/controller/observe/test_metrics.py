@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from controller.observe.metrics import Metrics, MinionSample
+from controller.observe.certificate_times import FileTimes, certificate_end
+from controller.observe.metrics import Metrics
+from controller.observe.minion_metrics import MinionSample, MinionTotals
+from controller.observe.process_metrics import ProcessSources
 
 
 def series(metrics: Metrics) -> dict[tuple[str, frozenset[tuple[str, str]]], float]:
@@ -96,6 +101,54 @@ def test_minions_are_read_at_each_scrape_and_leave_nothing_behind(metrics):
     assert value(metrics, "saltern_applied_revision_age_seconds", minion="a") == 600
     assert value(metrics, "saltern_applied_revision_age_seconds", minion="b") is None
     assert value(metrics, "saltern_minion_health", minion='c"\n', health="Healthy") == 1
+    assert value(metrics, "saltern_drift_states", **{"class": "corrective"}) == 2
+    assert value(metrics, "saltern_connected_minions") == 1
     samples.clear()
     assert not [key for key in series(metrics) if "minion" in dict(key[1])]
     assert value(metrics, "saltern_minions", sync="Synced", health="Healthy") is None
+
+
+def test_without_series_of_single_minions_only_totals_are_read(metrics):
+    asked = []
+    metrics.watch_minions(lambda: asked.append("samples") or [])
+    metrics.minions.totals = lambda: MinionTotals(
+        states={("Synced", "Healthy"): 9_000, ("OutOfSync", "Failed"): 1_000}, connected=9_990, drift={"flapping": 3}
+    )
+    metrics.minions.is_per_minion = lambda: False
+    assert value(metrics, "saltern_minions", sync="OutOfSync", health="Failed") == 1_000
+    assert value(metrics, "saltern_connected_minions") == 9_990
+    assert value(metrics, "saltern_drift_states", **{"class": "flapping"}) == 3
+    assert value(metrics, "saltern_per_minion_series") == 0
+    assert asked == []
+    assert not [name for name, labels in series(metrics) if "minion" in dict(labels)]
+
+
+def test_the_process_is_told_with_its_queues_keys_and_version(metrics):
+    metrics.process.stored("commit", 0.003)
+    metrics.process.sources = ProcessSources(
+        version="1.2", queues={"messages": lambda: 7}, keys=lambda: {"pending": 2}, message_lag=lambda: 0.25
+    )
+    assert value(metrics, "saltern_store_seconds_bucket", operation="commit", le="0.005") == 1
+    assert value(metrics, "saltern_queue_length", queue="messages") == 7
+    assert value(metrics, "saltern_keys", state="pending") == 2
+    assert value(metrics, "saltern_message_lag_seconds") == 0.25
+    assert value(metrics, "process_resident_memory_bytes") > 1_000_000
+    [build] = [dict(labels) for name, labels in series(metrics) if name == "saltern_build_info"]
+    assert build["version"] == "1.2"
+
+
+def test_a_certificate_is_read_again_after_a_minute(tmp_path):
+    from trustme import CA
+
+    file, now = tmp_path / "api.pem", [0.0]
+    times = FileTimes({"api": file, "gone": tmp_path / "gone"}, certificate_end, lambda: now[0])
+    first, second = (
+        CA().issue_cert("example.org", not_after=datetime(year, 1, 1, tzinfo=UTC)) for year in (2031, 2032)
+    )
+    file.write_bytes(first.cert_chain_pems[0].bytes())
+    assert times.times() == {"api": datetime(2031, 1, 1, tzinfo=UTC).timestamp()}
+    file.write_bytes(second.cert_chain_pems[0].bytes())
+    now[0] = 59.0
+    assert times.times() == {"api": datetime(2031, 1, 1, tzinfo=UTC).timestamp()}
+    now[0] = 60.0
+    assert times.times() == {"api": datetime(2032, 1, 1, tzinfo=UTC).timestamp()}

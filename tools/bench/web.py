@@ -1,0 +1,97 @@
+"""What the HTTP port costs with a fleet in the store: `/metrics`, without series of single minions and with them.
+
+`MINIONS` (10000) says how many; they are in the store and not connected, which a scrape
+reads no differently. The first figures are those that hold with the default, `metrics_per_minion: auto`.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+from rig import Rig
+
+from controller.store import AppliedRecord, DesiredRecord, RevisionRecord, Store
+from highstate.types import Pos, Problem, Stage
+from tools.bench.figures import Figure
+
+TIMES = 10
+TREE = Path(__file__).resolve().parents[2] / "examples" / "quickstart"
+_CACHED_SECONDS = 1.1
+"""The answer is made anew after a second."""
+_MIB = 1_000_000
+
+
+def measure() -> Iterator[Figure]:
+    """Seconds and megabytes."""
+    minions = int(os.environ.get("MINIONS", "10000"))
+    with tempfile.TemporaryDirectory(prefix="saltern-bench-") as name:
+        folder = Path(name)
+        url = f"sqlite:///{folder}/store.sqlite"
+        _fill(url, minions)
+        rig = Rig(folder / "rig", {}, TREE, {"store_url": url, "log_level": "warning"})
+        rig.make_remote()  # nothing is pushed: there is nothing to compile
+        with rig:
+            for per_minion in (False, True):
+                rig.configure(metrics_per_minion=per_minion)
+                rig.start_controller()
+                rig.wait("a look at the fleet", lambda: _counted(_scrape(rig)) == minions)
+                what = f"{minions} minions, {'with' if per_minion else 'without'} single series"
+                yield from _figures(rig, what, per_minion=per_minion)
+                rig.stop("controller")
+
+
+def _figures(rig: Rig, what: str, *, per_minion: bool) -> Iterator[Figure]:
+    seconds, sizes = [], []
+    for _ in range(TIMES):
+        time.sleep(_CACHED_SECONDS)
+        began = time.perf_counter()
+        text = _scrape(rig)
+        seconds.append(time.perf_counter() - began)
+        sizes.append(len(text) / _MIB)
+    yield Figure(metric=f"/metrics, {what}", unit="s", samples=seconds, target=None if per_minion else 0.15)
+    yield Figure(metric=f"its size, {what}", unit="MB", samples=sizes, target=None if per_minion else 1.0)
+
+
+def _scrape(rig: Rig) -> bytes:
+    return httpx.get(f"{rig.http}/metrics", timeout=60).raise_for_status().content
+
+
+def _counted(text: bytes) -> int:
+    return sum(
+        int(float(line.rsplit(b" ", 1)[1])) for line in text.splitlines() if line.startswith(b"saltern_minions{")
+    )
+
+
+def _fill(url: str, minions: int) -> None:
+    """Accepted minions that have applied a document; of every tenth the newest does not compile."""
+    now, digest = time.time(), "d" * 64
+    broken = (Problem(message="no such pillar key", pos=Pos(file="app.sls", stage=Stage.RENDER)),)
+    with Store(url) as store, store.transaction():
+        store.revisions.add(RevisionRecord(digest="r" * 64, label="abcdef12", committed_at=now - 3600, first_seen=now))
+        names = [f"minion{number:05}" for number in range(minions)]
+        for number, name in enumerate(names):
+            store.minions.seen(name, now, grains={"os": "Debian", "id": name, "role": f"role{number % 20}"})
+            store.keys.request(name.ljust(40, "x"), name, now)
+            store.keys.set_state(name, "accepted", now)
+        of_document = {"generation": 1, "digest": digest, "revision": "r" * 64}
+        store.desired.put(
+            [
+                DesiredRecord(
+                    minion=name,
+                    compiled_revision="r" * 64,
+                    errors=() if number % 10 else broken,
+                    compiled_at=now,
+                    saltenvs=("base",),
+                    document=b"\x80" if number == 0 else None,
+                    **of_document,
+                )
+                for number, name in enumerate(names)
+            ]
+        )
+        applied = [AppliedRecord(minion=name, at=now, outcome="changed", **of_document) for name in names]
+        store.applied.put_all({each.minion: each for each in applied})
