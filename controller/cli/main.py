@@ -62,8 +62,9 @@ VERBS: dict[str, tuple[str, str]] = {
     "lint": ("local.lint", "Check a tree of states and pillar for what is wrong in it."),
     "backup": ("local.backup", "The store and the keys of a controller as one archive, and back."),
     "call": ("call", "Run a function on this machine."),
+    "init": ("setup.init", "Set up a controller on this machine."),
     "controller": ("controller", "Run the controller."),
-    "minion": ("minion", "Run the agent of this machine."),
+    "minion": ("minion", "Run the agent of this machine, or join it to a controller."),
     "swarm": ("local.swarm", "Simulate minions, for load tests."),
     "relay": ("relay", "Carry minions to a controller that they do not reach themselves."),
 }

@@ -74,17 +74,23 @@ def confine(sandbox_policy: SandboxPolicy) -> None:
     Raises:
         Unconfined: the kernel has no Landlock (before 5.13, or not switched on), or this is no Linux.
     """
-    if sys.platform != "linux":
-        raise Unconfined("Landlock is Linux's")
     libc = ctypes.CDLL(None, use_errno=True)
-    abi = libc.syscall(_CREATE_RULESET, None, ctypes.c_size_t(0), _ASK_VERSION)
-    if abi < 1:
-        raise Unconfined(f"the kernel has no Landlock ({os.strerror(ctypes.get_errno())})")
+    abi = landlock_version(libc)
     _checked(libc.prctl(_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
     _restrict(libc, abi, sandbox_policy)
     _drop_capabilities(libc)
     if not sandbox_policy.programs:  # a program may need the sockets of others: gpg asks its agent
         _filter_calls(libc, [AF_INET, AF_INET6, AF_NETLINK] if sandbox_policy.network else [])
+
+
+def landlock_version(libc: ctypes.CDLL) -> int:
+    """Version of Landlock's interface that this kernel has; Unconfined when it has none."""
+    if sys.platform != "linux":
+        raise Unconfined("Landlock is Linux's")
+    abi = int(libc.syscall(_CREATE_RULESET, None, ctypes.c_size_t(0), _ASK_VERSION))
+    if abi < 1:
+        raise Unconfined(f"the kernel has no Landlock ({os.strerror(ctypes.get_errno())})")
+    return abi
 
 
 def _restrict(libc: ctypes.CDLL, abi: int, sandbox_policy: SandboxPolicy) -> None:

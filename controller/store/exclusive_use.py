@@ -28,7 +28,7 @@ def exclusive_use(url: str) -> Iterator[None]:
         StoreInUse: another process holds it.
         StoreUnavailable: the file of the lock cannot be written.
     """
-    database = _file_of(url)
+    database = file_of(url)
     if database is None:
         yield
         return
@@ -58,7 +58,8 @@ def _take(handle: int, database: Path) -> None:
     os.pwrite(handle, str(os.getpid()).encode("ascii"), 0)
 
 
-def _file_of(url: str) -> Path | None:
+def file_of(url: str) -> Path | None:
+    """The file of a store; None for one that is in none, and for what is no URL."""
     try:
         parsed = make_url(url)
     except ArgumentError:

@@ -1,0 +1,1 @@
+"""`saltern init`: a controller on this machine, from nothing."""

@@ -1,0 +1,1 @@
+"""Setting up a machine: its configuration and key (`joining`), units of systemd (`units`)."""
