@@ -60,6 +60,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "policy": ("local.policy", "What saltern.yaml says, and what of it holds for a minion."),
     "compile": ("local.compile", "Compile a minion's highstate from folders, without a controller."),
     "lint": ("local.lint", "Check a tree of states and pillar for what is wrong in it."),
+    "migrate": ("migration.migrate", "From Salt: what works, what differs, and how minions compile with both."),
     "backup": ("local.backup", "The store and the keys of a controller as one archive, and back."),
     "call": ("call", "Run a function on this machine."),
     "init": ("setup.init", "Set up a controller on this machine."),

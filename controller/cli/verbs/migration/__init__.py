@@ -1,0 +1,1 @@
+"""`saltern migrate`: from Salt."""

@@ -1,0 +1,3 @@
+apply:
+  local.state.apply:
+    - tgt: {{ data['id'] }}

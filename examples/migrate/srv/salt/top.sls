@@ -1,0 +1,6 @@
+base:
+  '*':
+    - base
+  'role:web':
+    - match: grain
+    - nginx
