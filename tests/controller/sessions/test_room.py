@@ -2,7 +2,7 @@
 
 from types import SimpleNamespace
 
-from controller.sessions.room import LOOK_SECONDS, Room
+from controller.sessions.room import BUSY_SECONDS, Room
 
 
 def scene():
@@ -31,11 +31,11 @@ def test_while_messages_wait_one_after_the_other_is_let_in():
     state.behind = True
     assert (room.enter("a"), room.enter("b"), room.enter("c")) == (True, False, False)
     assert room.next(64) == []
-    state.now += LOOK_SECONDS
+    state.now += BUSY_SECONDS
     assert room.next(64) == ["b"]
     assert room.enter("b")
     assert room.next(64) == []
-    state.now += LOOK_SECONDS
+    state.now += BUSY_SECONDS
     state.room = False
     assert room.next(64) == [], "never where too much is unread"
     state.room, state.behind = True, False
