@@ -17,8 +17,8 @@ LOOK_SECONDS = 0.05
 BURST = 256
 """Documents that go at once, after a pause."""
 FIRST, SLOWEST, FASTEST = 50.0, 1.0, 500.0
-"""Documents a second: after a pause, and at least and at most. It never is nothing: minions that keep the controller busy
-keep nobody out for good."""
+"""Documents a second: after a pause, and at least and at most. It never is nothing: minions that keep
+the controller busy keep nobody out for good."""
 GROWTH, FALL = 1.25, 0.5
 """Of the pace, each second."""
 PAUSE = 30.0
