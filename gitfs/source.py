@@ -190,8 +190,9 @@ class Source:
         """
         deadline = time.monotonic() + patience
         keys = self._keys(names)
+        ended = {key: self._fetcher.ended(key) for key in keys}
         first = self._outcomes(keys, deadline, patience)
-        settled = [key for key in keys if self._fetcher.settle(key, deadline - time.monotonic())]
+        settled = [key for key in keys if self._fetcher.settle(key, deadline - time.monotonic(), ended[key])]
         again = self._outcomes(settled, deadline, patience)
         return [_both(first[key], again.get(key)) for key in keys]
 

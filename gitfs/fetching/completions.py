@@ -36,6 +36,8 @@ class _Remote:
     running: dict[str, float] = field(default_factory=dict)
     """Commit -> when it began."""
     running_others: int = 0
+    ended: int = 0
+    """Commits that were brought, or could not be."""
     failures: dict[str, _Failure] = field(default_factory=dict)
 
 
@@ -86,12 +88,23 @@ class Completions:
             failure = self._remotes[key].failures.get(commit) if key in self._remotes else None
             return failure.reason if failure else None
 
-    def settle(self, key: str, seconds: float) -> bool:
-        """Wait until nothing is under way for a mirror; whether something was, and has ended in time."""
+    def ended(self, key: str) -> int:
+        """How many commits of a mirror have been brought, or could not be."""
         with self._changed:
-            if not self._is_busy(key):
+            return self._remotes[key].ended if key in self._remotes else 0
+
+    def settle(self, key: str, seconds: float, ended: int) -> bool:
+        """Wait until nothing is under way for a mirror; whether that is so, and something has ended.
+
+        Args:
+            key: of the mirror.
+            seconds: to wait.
+            ended: what `ended` said before: what has ended since then counts, also before this is called.
+        """
+        with self._changed:
+            if not self._changed.wait_for(lambda: not self._is_busy(key), max(0.0, seconds)):
                 return False
-            return self._changed.wait_for(lambda: not self._is_busy(key), max(0.0, seconds))
+            return key in self._remotes and self._remotes[key].ended > ended
 
     def _is_busy(self, key: str) -> bool:
         remote = self._remotes.get(key)
@@ -121,6 +134,7 @@ class Completions:
             remote = self._remotes[key]
             took = now - remote.running.pop(commit)
             remote.running_others -= is_other
+            remote.ended += 1
             if reason:
                 before = remote.failures.get(commit)
                 count = (before.count if before else 0) + (took > QUICK_SECONDS)

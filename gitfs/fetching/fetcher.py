@@ -252,9 +252,13 @@ class Fetcher:
 
         return answer
 
-    def settle(self, key: str, seconds: float) -> bool:
-        """Wait until nothing is being brought for commits of a mirror; whether something was, and ended in time."""
-        return self._completions.settle(key, seconds)
+    def ended(self, key: str) -> int:
+        """How many commits of a mirror have got what they need elsewhere, or could not."""
+        return self._completions.ended(key)
+
+    def settle(self, key: str, seconds: float, ended: int) -> bool:
+        """Wait until nothing is being brought for commits of a mirror; see `Completions.settle`."""
+        return self._completions.settle(key, seconds, ended)
 
     def gc(self, folder: Path, in_use: InUse) -> list[str]:
         """Have the mirrors in a folder drop what nobody needs; names of the remotes whose mirrors did.

@@ -97,4 +97,4 @@ async def test_what_is_dropped_is_told_and_counted_by_its_limit():
         task.cancel()
     dropped = events[-1].data["dropped"]
     assert dropped > 0
-    assert reactor.metrics.limit_refusals("reactor") == {"waiting-events": dropped}
+    assert reactor.metrics.limit_refusals("reactor")["waiting-events"] == dropped

@@ -200,10 +200,10 @@ def test_what_failed_least_is_begun_first():
     assert begun == ["m1", "a1", "b1"], "b1 runs, though nobody wants it any more"
     running["b1"].set_result("")
     assert begun == ["m1", "a1", "b1", "a1"]
-    assert not completions.settle("k", 0.01)
+    assert not completions.settle("k", 0.01, completions.ended("k"))
     running["m1"].set_result("")
     running["a1"].set_exception(FetchFailed("x", "lost", retryable=True))
-    assert not completions.settle("k", 0.01), "nothing is under way"
+    assert not completions.settle("k", 0.01, completions.ended("k")), "nothing is under way"
     assert completions.reason("k", "a1") == "x: lost"
 
 
@@ -222,3 +222,14 @@ def test_what_was_brought_is_live_with_the_next_fetch(remote, make_remote, tmp_p
             assert outcome.changed
             assert source.live().files.read("sub/x", "dev") == b"inner"
             assert not source.fetch(patience=30)[0].changed
+
+
+def test_what_ended_before_it_is_waited_for_counts():
+    """Else a quick submodule would not be live where `Source.fetch` says that it has come."""
+    brought: Future[str] = Future()
+    brought.set_result("")
+    completions = Completions(lambda key, commit: brought, 1, lambda key: None)
+    before = completions.ended("states")
+    completions.want("states", {"main": "1" * 40}, ["main"])
+    assert completions.settle("states", 0, before)
+    assert not completions.settle("states", 0, completions.ended("states"))
