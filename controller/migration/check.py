@@ -10,9 +10,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from controller.migration.bounded_files import FileRefused
 from controller.migration.items import CheckReport, Item, Judgement, counted
 from controller.migration.options import ConvertedOptions, convert
-from controller.migration.salt_files import FileRefused, SaltFolder
+from controller.migration.salt_files import SaltFolder
 from controller.migration.trees import TreeFindings, TreeKind, look_at
 from controller.offline.show import GitLayers
 from controller.offline.trees import snapshot_of
@@ -76,7 +77,7 @@ def read_configuration(path: Path, root: Path = Path("/")) -> Configuration:
         path: a folder like /etc/salt.
         root: put before absolute paths that the configuration names, for a copy of a machine.
     """
-    folder = SaltFolder(path)
+    folder = SaltFolder(path, root)
     options = {"master": folder.options("master"), "minion": folder.options("minion")}
     has = tuple(kind for kind in ("master", "minion") if options[kind] or (path / kind).is_file())
     local = not options["master"] and options["minion"].get("file_client", Option("", "")).value == "local"
@@ -110,8 +111,8 @@ def check(
     folder, roots = configuration.folder, configuration.roots
     trees = look_at(
         {
-            "states": snapshot_of(_there(roots["states"]), git_files),
-            "pillar": snapshot_of(_there(roots["pillar"]), git_pillar),
+            "states": snapshot_of(existing(roots["states"]), git_files),
+            "pillar": snapshot_of(existing(roots["pillar"]), git_pillar),
         },
         dict(_reactor_files(configuration, root)),
     )
@@ -123,7 +124,7 @@ def check(
         folder=str(folder.path),
         items=tuple(items),
         counts=counted(items),
-        not_read=(*folder.not_read, *trees.not_read, *_not_fetched(configuration, git_files, git_pillar)),
+        not_read=(*folder.not_read, *trees.not_read, *not_fetched(configuration, git_files, git_pillar)),
     )
     return Checked(report=report, configuration=configuration, trees=trees)
 
@@ -152,7 +153,8 @@ def _below(root: Path, path: str) -> Path:
     return root / path.lstrip("/")
 
 
-def _there(roots: Mapping[str, list[str]]) -> dict[str, list[str]]:
+def existing(roots: Mapping[str, list[str]]) -> dict[str, list[str]]:
+    """The folders of a tree that are there, by saltenv."""
     return {saltenv: [folder for folder in folders if Path(folder).is_dir()] for saltenv, folders in roots.items()}
 
 
@@ -204,22 +206,47 @@ def _reactor_files(configuration: Configuration, root: Path) -> Iterator[tuple[s
     """Path -> text of the SLS outside the trees that answer events."""
     option = configuration.options["master"].get("reactor")
     outside = SaltFolder(root)
-    for path in dict.fromkeys(_paths(option.value if option is not None else None)):
+    trees = [folder for folders in configuration.roots["states"].values() for folder in folders]
+    for path in dict.fromkeys(_paths(option.value if option is not None else None, root)):
+        if any(path.is_relative_to(folder) for folder in trees):
+            continue  # it is looked at with its tree
         try:
-            yield str(_below(root, path)), outside.text(_below(root, path))
+            yield str(path), outside.text(path)
         except FileRefused as refused:
             configuration.folder.not_read.append(str(refused))
 
 
-def _paths(reactor: Any) -> Iterator[str]:
+def _paths(reactor: Any, root: Path) -> Iterator[Path]:
+    """Files outside the trees; a pattern is each file that it matches, as in Salt."""
     for entry in reactor if isinstance(reactor, list) else []:
         for given in entry.values() if isinstance(entry, dict) else []:
             for path in given if isinstance(given, list) else [given]:
-                if isinstance(path, str) and path.startswith("/") and "*" not in path:
-                    yield path
+                if not isinstance(path, str) or path[:1] != "/":
+                    continue
+                pattern = path.lstrip("/")
+                found = sorted(root.glob(pattern)) if "*" in pattern and "**" not in pattern else []
+                yield from found or [_below(root, path)]
 
 
-def _not_fetched(configuration: Configuration, git_files: GitLayers, git_pillar: GitLayers) -> Iterator[str]:
+def cache_of(configuration: Configuration, root: Path) -> Path:
+    """The cache of the Salt master of a configuration, where it keeps the grains of its minions.
+
+    Args:
+        configuration: as it was read.
+        root: put before absolute paths.
+    """
+    given = {name: option.value for name, option in configuration.options["master"].items()}
+    cachedir = given.get("cachedir") or "/var/cache/salt/master"
+    root_dir = given.get("root_dir") or "/"
+    if not isinstance(cachedir, str) or not isinstance(root_dir, str):
+        cachedir, root_dir = "/var/cache/salt/master", "/"
+    # As in Salt: what does not lie below root_dir already is put there.
+    inside = cachedir if cachedir.startswith(root_dir) else f"{root_dir}/{cachedir}"
+    return _below(root, inside)
+
+
+def not_fetched(configuration: Configuration, git_files: GitLayers, git_pillar: GitLayers) -> Iterator[str]:
+    """Git remotes whose trees are not there, each with what to do."""
     if configuration.master.taken.get("gitfs_remotes") and not git_files:
         yield "the trees of gitfs_remotes: --fetch looks into them"
     pillars = configuration.master.taken.get("ext_pillar") or []

@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from controller.migration import trial
+from controller.migration.bounded_files import FileRefused
 from controller.migration.check import Checked
 from controller.migration.items import Item, without_passwords
-from controller.migration.salt_files import FileRefused
 from controller.policy.reading import POLICY_FILE, PolicyInvalid, read_policy
 from highstate.files import MemoryFiles
 

@@ -18,3 +18,21 @@ LINE_CHARACTERS: Final = 4000
 """Of one line; what is longer is cut off."""
 NAMES: Final = 10_000
 """Different names of a kind that are kept."""
+CACHE_FILE_BYTES: Final = 16 * 1024 * 1024
+"""Of what a Salt master has cached of one minion."""
+CACHED_MINIONS: Final = 100_000
+"""Of a Salt master's cache."""
+FACTS: Final = 10_000
+"""Recorded answers."""
+ANSWER_BYTES: Final = 64 * 1024 * 1024
+"""Of the low chunks of one minion, as JSON."""
+SALT_START_SECONDS: Final = 120.0
+"""Until Salt has started; on a slow machine its modules take a while to load."""
+SALT_MINIONS: Final = 200
+"""That one process of Salt compiles before the next one takes over: its loaders give nothing back."""
+DIFFERENCES: Final = 20_000
+"""Of all minions together that are kept to be shown."""
+DIFFERENCES_OF_MINION: Final = 200
+"""Of one minion."""
+VALUE_CHARACTERS: Final = 1000
+"""Of a value that is shown; what is longer is cut off."""

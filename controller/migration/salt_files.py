@@ -6,13 +6,12 @@ folder itself is read: a link or an `include` that leads out of it is told, and 
 
 from __future__ import annotations
 
-import os
-import stat
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, TypeAlias
 
+from controller.migration.bounded_files import FileRefused, read_bounded
 from controller.migration.limits import CONFIG_FILE_BYTES, CONFIG_FILES
 from highstate.data_limits import unbounded
 from options.document import Option, UnreadableDocument, merge_options, parse_document
@@ -23,15 +22,13 @@ _DEEPEST = 20
 """Files that include each other."""
 
 
-class FileRefused(Exception):
-    """A file that is not read; the text says why."""
-
-
 @dataclass(slots=True)
 class SaltFolder:
     """A folder like /etc/salt."""
 
     path: Path
+    root: Path = Path("/")
+    """Stands before absolute paths that it names, for a copy of a machine."""
     not_read: list[str] = field(default_factory=list)
     """Files that were not read, each with the reason."""
     files: int = 0
@@ -43,17 +40,7 @@ class SaltFolder:
         self.files += 1
         if self.files > CONFIG_FILES:
             raise FileRefused(f"{path}: there are more than {CONFIG_FILES} files")
-        try:
-            # A fifo or a device in the place of a file must not keep this waiting.
-            handle = os.open(found, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
-            with open(handle, "rb") as file:  # noqa: PTH123  (a descriptor)
-                if not stat.S_ISREG(os.fstat(handle).st_mode):
-                    raise FileRefused(f"{path} is no file")
-                data = file.read(CONFIG_FILE_BYTES + 1)
-        except OSError as error:
-            raise FileRefused(f"{path} cannot be read: {error.strerror}") from None
-        if len(data) > CONFIG_FILE_BYTES:
-            raise FileRefused(f"{path} has more than {CONFIG_FILE_BYTES} bytes")
+        data = read_bounded(found, CONFIG_FILE_BYTES)
         try:
             return data.decode("utf-8")
         except UnicodeDecodeError:
@@ -122,10 +109,20 @@ class SaltFolder:
         if include is None or not include.value:
             return
         for pattern in include.value if isinstance(include.value, list) else [include.value]:
-            if not isinstance(pattern, str) or os.path.isabs(pattern) or ".." in Path(pattern).parts:  # noqa: PTH117
+            inside = self._pattern_inside(pattern)
+            if not inside:
                 self.not_read.append(f"{include.place}: include: {pattern!r} is not in {self.path}")
                 continue
-            yield from sorted(path for path in self.path.glob(pattern) if path.is_file())
+            yield from sorted(path for path in self.path.glob(inside) if path.is_file())
+
+    def _pattern_inside(self, pattern: object) -> str:
+        """A pattern relative to the folder; empty where it is none, or leads out of it."""
+        if not isinstance(pattern, str) or ".." in Path(pattern).parts:
+            return ""
+        if not pattern.startswith("/"):
+            return pattern
+        whole = self.root / pattern.lstrip("/")
+        return str(whole.relative_to(self.path)) if whole.is_relative_to(self.path) and whole != self.path else ""
 
 
 def is_set(option: Option) -> bool:

@@ -1,0 +1,1 @@
+‚¦grains„¢id£db1¢os¦Debian©os_family¦Debian¤role¢db¦pillar€

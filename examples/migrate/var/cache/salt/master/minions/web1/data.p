@@ -1,0 +1,1 @@
+‚¦grains„¢id¤web1¢os¦Debian©os_family¦Debian¤role£web¦pillar€
