@@ -23,6 +23,7 @@ ON_MINIONS = (
     "controller.cli.verbs.call",
     "controller.cli.verbs.relay",
     "controller.cli.verbs.local.swarm",
+    "controller.cli.verbs.setup.doctor",
 )
 
 

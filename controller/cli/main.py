@@ -64,6 +64,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "backup": ("local.backup", "The store and the keys of a controller as one archive, and back."),
     "call": ("call", "Run a function on this machine."),
     "init": ("setup.init", "Set up a controller on this machine."),
+    "doctor": ("setup.doctor", "Check this machine, and say what to do about what is wrong."),
     "controller": ("controller", "Run the controller."),
     "minion": ("minion", "Run the agent of this machine, or join it to a controller."),
     "swarm": ("local.swarm", "Simulate minions, for load tests."),
@@ -72,7 +73,7 @@ VERBS: dict[str, tuple[str, str]] = {
 """Verb -> (module in this package, what it does). The module has a command `VERB_command`."""
 
 
-ON_MINIONS = ("call", "minion", "relay", "swarm")
+ON_MINIONS = ("call", "doctor", "minion", "relay", "swarm")
 """Verbs that work without the controller's libraries (docs/adr/0017)."""
 
 

@@ -43,7 +43,7 @@ class SystemdUnits:
         Path(sys.prefix) / "share/saltern/systemd",
         Path(__file__).resolve().parents[2] / "ops/systemd",
     )
-    program: Path = field(default_factory=lambda: Path(sys.executable).with_name("saltern"))
+    program: Path = field(default_factory=lambda: Path(sys.prefix) / "bin/saltern")
     systemctl: str = "systemctl"
 
     @property

@@ -153,3 +153,17 @@ def test_keys_of_a_case_are_documented(pages, coded):
 
     section = pages["docs/commands.md"].section("compile")
     assert {*Case.__struct_fields__, *RecordedAnswer.__struct_fields__} <= set(coded(section))
+
+
+def test_checks_of_the_doctor_are_documented(pages, rows, coded, root):
+    import ast
+
+    named = set()
+    for path in (root / "minion/doctor/judgements.py", root / "controller/doctor/judgements.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Call) and getattr(node.func, "id", "") in ("well", "warn", "fail"):
+                named.add(node.args[0].value)
+    table = [
+        row for row in rows(pages["docs/commands.md"].section("doctor")) if row[1] in ("both", "controller", "minion")
+    ]
+    assert {name for row in table for name in coded(row[0])} == named

@@ -1,0 +1,83 @@
+"""`saltern doctor`: checks of this machine. Those of a minion need none of the controller's libraries."""
+
+from __future__ import annotations
+
+import importlib
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Protocol, cast
+
+import click
+
+from controller.cli import options
+from controller.cli.config_folder import check_folder
+from controller.cli.failure import FAILED, OK, USAGE, Failure
+from minion.doctor.finding import CheckFinding
+
+_COLOURS = {"OK": "green", "WARN": "yellow", "FAIL": "red"}
+_EXAMINERS = {"controller": "controller.doctor.controller", "minion": "minion.doctor.minion"}
+
+
+class Examine(Protocol):
+    """All checks of a machine."""
+
+    def __call__(self, config_dir: Path, seconds: float) -> Iterator[CheckFinding]:
+        """Find."""
+
+
+@click.command("doctor")
+@click.option("--minion", is_flag=True, help="Check a minion, not a controller.")
+@click.option(
+    "-t", "--timeout", type=click.FloatRange(0.1, 600), default=20.0, show_default=True, help="Seconds for the network."
+)
+@options.out
+@options.config_dir
+def doctor_command(minion: bool, timeout: float, out: str, config_dir: Path) -> int:
+    """Check this machine, and say what to do about what is wrong. Changes nothing; exit code 1 for a FAIL."""
+    check_folder(config_dir)
+    found = []
+    for each in _examiner("minion" if minion else "controller")(config_dir.absolute(), timeout):
+        found.append(each)
+        if out == "text":
+            _tell(each)
+    if out != "text":
+        click.echo(_document([_plain(each) for each in found], out), nl=False)
+    bad, doubtful = (sum(each.verdict == verdict for each in found) for verdict in ("FAIL", "WARN"))
+    click.echo(f"{len(found)} checks: {bad} failed, {doubtful} warnings", err=True)
+    return FAILED if bad else OK
+
+
+def _examiner(role: str) -> Examine:
+    try:
+        return cast(Examine, importlib.import_module(_EXAMINERS[role]).examine)
+    except ModuleNotFoundError as error:
+        hint = (
+            "`saltern doctor --minion` checks a minion; pip install 'saltern[controller]' brings what a controller has"
+        )
+        raise Failure(f"no controller is installed here ({error.name} is missing)", USAGE, hint=hint) from None
+
+
+def _tell(finding: CheckFinding) -> None:
+    colour = _COLOURS[finding.verdict]
+    click.echo(f"{click.style(f'{finding.verdict:4}', fg=colour)}  {finding.check}: {_one_line(finding.text)}")
+    if finding.todo:
+        click.echo(f"      {_one_line(finding.todo)}")
+
+
+def _one_line(text: str) -> str:
+    """Without control characters: others may have written it."""
+    return "".join(letter if letter.isprintable() else " " for letter in text)
+
+
+def _document(found: list[dict[str, str]], out: str) -> str:
+    """As other verbs have it (`controller.cli.output`, which needs a library of the controller)."""
+    if out == "json":
+        return json.dumps(found, indent=2, ensure_ascii=False) + "\n"
+    import yaml
+
+    return str(yaml.safe_dump(found, sort_keys=False, allow_unicode=True))
+
+
+def _plain(finding: CheckFinding) -> dict[str, str]:
+    return {"check": finding.check, "verdict": finding.verdict, "text": finding.text, "todo": finding.todo}

@@ -1,0 +1,1 @@
+"""`saltern doctor`: checks of a machine that is a controller."""
