@@ -12,20 +12,24 @@ import os
 import signal
 import sys
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
 import structlog
+from litestar import Litestar
 from litestar.types import ASGIApp
 
 from controller.access.access import Access
+from controller.api.listening import admit_users
+from controller.api.public import set_secrets
 from controller.api.service import ControllerService
-from controller.api.serving import serve
+from controller.api.serving import Listening, serve
 from controller.cluster.leader import is_waiting_at, serve_cluster
 from controller.cluster.standby import leading
 from controller.compilation.sources import open_source
 from controller.composition.controller import Parts, compose
+from controller.composition.reload import follow_settings
 from controller.composition.shared import Resources
 from controller.config.settings import ControllerSettings
 from controller.observe.cluster_metrics import ClusterMetrics
@@ -33,8 +37,9 @@ from controller.observe.loop_stalls import StallSelector, StallWatch
 from controller.observe.metrics import Metrics
 from controller.observe.service_manager import tell_service_manager
 from controller.salt_api import credentials as salt_api
-from controller.salt_api.app import salt_api_app
+from controller.salt_api.app import salt_api_app, set_hook_secret
 from controller.schema.controller_api import ControllerApi
+from controller.schema.errors import ServiceError
 from controller.sessions.presence import Presence
 from controller.store import Store, StoreError
 from controller.store.access.audit import AuditQuery
@@ -95,18 +100,38 @@ async def _run(settings: ControllerSettings, fork_server: ForkServer | None, sel
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
+    loop.add_signal_handler(signal.SIGHUP, _cannot_reload)
     metrics = Metrics(time.time)
     cluster = ClusterMetrics(metrics.registry)
     async with leading(settings, metrics, cluster, stop) as lease:
         if stop.is_set():
             return 0
         async with controller(settings, fork_server, selector, metrics=metrics, lease=lease) as running:
+            loop.add_signal_handler(signal.SIGHUP, partial(_reload, running.service, set()))
             log.info("ready", publish_port=running.ports[0], ret_port=running.ports[1], socket=str(settings.socket))
             tell_service_manager("READY=1", "STATUS=leads" if lease else "STATUS=serves")
             await stop.wait()
+            loop.add_signal_handler(signal.SIGHUP, _cannot_reload)
             log.info("stopping")
             tell_service_manager("STOPPING=1")
         return 1 if running.failed or (lease is not None and lease.lost) else 0
+
+
+def _cannot_reload() -> None:
+    """SIGHUP while nothing is served by this controller; without a handler it would end the process."""
+    log.warning("not reloaded: this controller starts, stops, or waits for another; it reads its files when it starts")
+
+
+def _reload(service: ControllerService, going_on: set[asyncio.Task[None]]) -> None:
+    """SIGHUP: the same as `saltern reload`; what is wrong is told by the log."""
+
+    async def work() -> None:
+        with contextlib.suppress(ServiceError):
+            await service.reload(user="SIGHUP")
+
+    task = asyncio.create_task(work(), name="reload")
+    going_on.add(task)
+    task.add_done_callback(going_on.discard)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -191,6 +216,7 @@ def _hint(loop: asyncio.AbstractEventLoop, changes: Changes, remote: str) -> Non
 async def _serve(parts: Parts, lease: Lease | None) -> AsyncIterator[None]:
     """Answer people and forges, also those who come to controllers that wait."""
     settings, metrics = parts.resources.settings, parts.metrics
+    mounts = port_mounts(parts.service, parts.access, settings, metrics)
     serving = serve(
         parts.service,
         parts.access,
@@ -198,14 +224,28 @@ async def _serve(parts: Parts, lease: Lease | None) -> AsyncIterator[None]:
         metrics,
         parts.pull_requests.hint,
         is_ready=partial(_unready, parts.resources.store),
-        mounts=port_mounts(parts.service, parts.access, settings, metrics),
+        mounts=mounts,
     )
     async with serving as listening:
+        parts.reloads.followers += [
+            partial(follow_settings, parts),
+            partial(_follow_served, listening, mounts),
+            lambda new: _configure_log(new.log_level),
+        ]
         if lease is None:
             yield
             return
         async with serve_cluster(lease, listening, settings, metrics, parts.keypair):
             yield
+
+
+def _follow_served(listening: Listening, mounts: Mapping[str, ASGIApp], settings: ControllerSettings) -> None:
+    """Have what is served ask for the secrets of these settings, and be reached by whom they let in."""
+    admit_users(listening.socket, shared=settings.access.shared)
+    if listening.webhooks is not None:
+        set_secrets(listening.webhooks, settings.hook_secret, settings.events_token)
+    if isinstance(app := mounts.get(salt_api.PREFIX), Litestar):
+        set_hook_secret(app, settings.hook_secret)
 
 
 def port_mounts(
@@ -269,8 +309,8 @@ async def _prune(parts: Parts) -> None:
     """Forget old runs and events now and then."""
     while True:
         await asyncio.sleep(PRUNE_SECONDS)
-        settings = parts.resources.settings
-        await asyncio.to_thread(parts.resources.store.prune, settings.keep_runs, settings.limits.minion.result_bytes)
+        settings, keep_runs = parts.resources.settings, parts.handlers.results.keep_runs
+        await asyncio.to_thread(parts.resources.store.prune, keep_runs, settings.limits.minion.result_bytes)
         most = settings.limits.reactor.durable_events
         if forgotten := await asyncio.to_thread(parts.event_log.prune, most):
             log.warning("durable events forgotten: over the limit `durable_events`", count=forgotten)

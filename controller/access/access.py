@@ -22,12 +22,12 @@ from controller.schema.errors import ServiceError
 _HINT = "who runs this controller can give access: docs/access.md; `saltern audit list` there shows each decision"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class Access:
     """Decides about requests of people.
 
     Args:
-        settings: the rules.
+        settings: the rules; a reload of the configuration replaces them.
         audit: keeps decisions.
         tokens: knows whose a token is.
         logins: gives tokens for passwords.

@@ -120,6 +120,10 @@ class RemoteReaders:
         self._most = most
         self._now = 0
 
+    def set_token(self, token: str) -> None:
+        """Ask for another one from now on; who reads already goes on."""
+        self._token = token.encode()
+
     async def events(self, request: Request[Any, Any, Any], service: ControllerApi) -> Stream:
         """The stream that is asked for; ServiceError for who may not have it."""
         if not self._token:

@@ -76,15 +76,20 @@ def unix_socket(path: Path, *, shared: bool) -> Iterator[socket.socket]:
             path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             _free_place(path)
             _bind_privately(bound, path)
-            if shared:
-                path.parent.chmod(stat.S_IMODE(path.parent.stat().st_mode) | 0o011)
-                path.chmod(0o666)
+            admit_users(path, shared=shared)
         except OSError as error:
             raise CannotListen(f"{path}: {error.strerror or error}; set sock_dir to a folder of this user") from error
         try:
             yield bound
         finally:
             path.unlink(missing_ok=True)
+
+
+def admit_users(path: Path, *, shared: bool) -> None:
+    """Let other users reach a socket (`shared`), or its own user alone."""
+    if shared:
+        path.parent.chmod(stat.S_IMODE(path.parent.stat().st_mode) | 0o011)
+    path.chmod(0o666 if shared else 0o600)
 
 
 def _bind_privately(bound: socket.socket, path: Path) -> None:

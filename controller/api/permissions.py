@@ -110,6 +110,7 @@ NEEDS: Mapping[str, str] = {
             "GET /keys/tokens",
             "POST /keys/tokens",
             "POST /keys/tokens/revoke",
+            "POST /config/reload",
         ),
         "admin",
     ),

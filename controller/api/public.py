@@ -77,6 +77,12 @@ def public_app(
     )
 
 
+def set_secrets(app: Litestar, hook_secret: str, events_token: str) -> None:
+    """Have the hook and the events ask for others from now on."""
+    app.state.secret = hook_secret.encode()
+    cast(RemoteReaders, app.state.readers).set_token(events_token)
+
+
 class CachedExposition:
     """The metrics as text, made once a second at most: everybody who reaches the port may ask.
 

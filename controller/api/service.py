@@ -17,6 +17,7 @@ from controller.adoption.adoptions import Adoptions
 from controller.api.blames import blame
 from controller.api.key_changes import KeyChanges, token_view
 from controller.api.minion_pages import chosen_by_name, chosen_by_state, needs_a_look
+from controller.api.reloads import ConfigReloads
 from controller.api.run_details import entries_with_causes, with_cause
 from controller.compilation.cluster.executor_report import ExecutorReport
 from controller.compilation.source_reconciler import SourceReconciler
@@ -94,6 +95,7 @@ from controller.schema.plans import MinionDiff
 from controller.schema.preview_stream import PreviewItem
 from controller.schema.pulls import PullView
 from controller.schema.reactions import ReactionTrace, ReactionView
+from controller.schema.reloads import ReloadView
 from controller.schema.remotes import RemoteStatus
 from controller.schema.reports import ReportPage
 from controller.schema.requests import (
@@ -198,6 +200,7 @@ class ControllerService:
     running_engines: Engines
     telemetry: Telemetry
     fleet: FleetChanges
+    reloads: ConfigReloads
 
     # --- status ---
 
@@ -652,6 +655,10 @@ class ControllerService:
     async def retry_message(self, message: str) -> Sequence[str]:
         """See `ControllerApi`."""
         return await self.telemetry.notifications.retry(message)
+
+    async def reload(self, *, check: bool = False, user: str = "") -> ReloadView:
+        """See `ControllerApi`."""
+        return await self.reloads.reload(user, check=check)
 
     async def report_page(self, report_id: str, expires: str, signature: str, form: str) -> ReportPage:
         """See `ControllerApi`."""

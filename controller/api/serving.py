@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+from litestar import Litestar
 from litestar.types import ASGIApp
 
 from controller.access.access import Access
@@ -56,6 +57,8 @@ class Listening:
     api: tuple[str, int] | None
     """Host and port of the API; None when it has none."""
     apps: Applications
+    webhooks: Litestar | None = None
+    """What is public, for a reload to change its secrets."""
 
 
 @contextlib.asynccontextmanager
@@ -96,7 +99,7 @@ async def serve(
         port = RequestIds(PortGate({PREFIX: app, **(mounts or {})}, pace, is_ready))
     apps = Applications(admin=app, public=public, port=port)
     async with serve_apps(apps, settings, metrics) as addresses:
-        yield Listening(socket=settings.socket, http=addresses.http, api=addresses.api, apps=apps)
+        yield Listening(socket=settings.socket, http=addresses.http, api=addresses.api, apps=apps, webhooks=public)
 
 
 @contextlib.asynccontextmanager

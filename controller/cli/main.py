@@ -66,6 +66,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "init": ("setup.init", "Set up a controller on this machine."),
     "doctor": ("setup.doctor", "Check this machine, and say what to do about what is wrong."),
     "controller": ("controller", "Run the controller."),
+    "reload": ("setup.reload", "Have the controller take its configuration anew, without a restart."),
     "minion": ("minion", "Run the agent of this machine, or join it to a controller."),
     "swarm": ("local.swarm", "Simulate minions, for load tests."),
     "relay": ("relay", "Carry minions to a controller that they do not reach themselves."),

@@ -8,6 +8,7 @@ from functools import partial
 
 from controller.adoption.adoptions import Adoptions
 from controller.api.key_changes import KeyChanges
+from controller.api.reloads import ConfigReloads
 from controller.api.service import ControllerService, FleetChanges, GitSources, MinionActions, ServedKeys, Telemetry
 from controller.composition.compilation import CompilationParts
 from controller.composition.reconcile import compose_status
@@ -148,6 +149,7 @@ class ServedParts:
     fleet: FleetParts
     fleet_status: FleetStatus
     notifier: Notifier
+    reloads: ConfigReloads
 
 
 def compose_service(
@@ -183,6 +185,7 @@ def compose_service(
             minion_rollbacks=parts.fleet.minion_rollbacks,
             status=parts.fleet_status,
         ),
+        reloads=parts.reloads,
     )
 
 

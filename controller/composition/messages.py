@@ -138,7 +138,7 @@ def _key_requests(
         replies=replies,
         keyring=shared.keyring,
         builds=compilation.builds,
-        enrolment=Enrolment(autosign=Autosign(_autosign(settings)), tokens=shared.enrolment_tokens),
+        enrolment=Enrolment(autosign=Autosign(autosign_settings(settings)), tokens=shared.enrolment_tokens),
         rotations=KeyRotations(
             context=context,
             replies=replies,
@@ -148,7 +148,8 @@ def _key_requests(
     )
 
 
-def _autosign(settings: ControllerSettings) -> AutosignSettings:
+def autosign_settings(settings: ControllerSettings) -> AutosignSettings:
+    """The options by which keys are accepted without a person."""
     if settings.auto_accept:
         log.warning("auto_accept: whoever asks first for an id gets it; use autosign_file or enrolment tokens instead")
     return AutosignSettings(

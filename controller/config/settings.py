@@ -280,6 +280,8 @@ class ControllerSettings:
     """Of notifications."""
     places: Mapping[str, str] = field(default_factory=dict, repr=False)
     """Option -> `file:line` where it was set."""
+    given: Mapping[str, Option] = field(default_factory=dict, repr=False, compare=False)
+    """The options as they stand in the files."""
     notes: tuple[str, ...] = field(default=(), repr=False)
     """A line for each option of Salt's that is accepted and means nothing."""
 
@@ -305,6 +307,11 @@ def load_settings(config_dir: Path = DEFAULT_CONFIG_DIR) -> ControllerSettings:
     options, faults = read_files(config_dir / "controller", config_dir / "controller.d")
     faults += [fault for name, option in options.items() if (fault := _unknown(name, option)) is not None]
     return _settings(options, faults, config_dir)
+
+
+def settings_of_options(options: Mapping[str, Option], config_dir: Path) -> ControllerSettings:
+    """What options say that were read before. Raises BadControllerSettings."""
+    return _settings(options, [], config_dir)
 
 
 def load_file(path: Path) -> ControllerSettings:
@@ -343,6 +350,7 @@ def _settings(options: Mapping[str, Option], faults: list[Fault], config_dir: Pa
         access=read_access(options, faults),
         api=read_api(options.get("api"), faults),
         places={name: option.place for name, option in options.items()},
+        given=options,
         notes=_notes(options),
         **_located(dict(own)),
     )
@@ -554,6 +562,7 @@ _NOT_OPTIONS = frozenset(
         "access",
         "api",
         "places",
+        "given",
         "notes",
         "opts",
         "returners",

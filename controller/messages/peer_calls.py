@@ -68,7 +68,7 @@ class PeerCalls:
     """Decides, and has them done.
 
     Args:
-        settings: the rules.
+        settings: the rules; a reload of the configuration replaces them.
         audit: keeps decisions.
         select: finds the minions of the target of a rule.
         send: sends to the key of a minion.

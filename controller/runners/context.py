@@ -95,9 +95,9 @@ class OrchestrationPort(Protocol):
         """Pause a step (until when, None: for ever), have it end there (`kill`), or take that back (`resume`)."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class RunnerPorts:
-    """Parts of the controller that functions use; the same for all calls."""
+    """Parts of the controller that functions use; the same for all calls. A reload replaces `settings`."""
 
     store: Store
     sessions: Sessions

@@ -22,8 +22,8 @@ _GROUPS = ("language", "trees")
 def option_values(settings: ControllerSettings) -> dict[str, Any]:
     """Name -> value. What is kept out of logs stands as `***`, where it is set."""
     found = _fields(settings)
-    found.pop("places", None)
-    found.pop("notes", None)
+    for about_files in ("given", "notes", "places"):
+        found.pop(about_files, None)
     for group in _GROUPS:
         found |= found.pop(group)
     return {name: _HIDDEN if name in _PRIVATE and value else value for name, value in sorted(found.items())}

@@ -69,6 +69,11 @@ def salt_api_app(
     )
 
 
+def set_hook_secret(app: Litestar, hook_secret: str) -> None:
+    """Have `/hook` ask for another one from now on."""
+    app.state.secret = hook_secret.encode()
+
+
 def _exception_handlers(on_refusal: CountRefusal) -> dict[Any, Any]:
     def of_framework(request: Request[Any, Any, Any], error: HTTPException) -> Response[bytes]:
         if error.status_code == _HTTP_413:

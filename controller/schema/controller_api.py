@@ -46,6 +46,7 @@ from controller.schema.plans import MinionDiff
 from controller.schema.preview_stream import PreviewItem
 from controller.schema.pulls import PullView
 from controller.schema.reactions import ReactionTrace, ReactionView
+from controller.schema.reloads import ReloadView
 from controller.schema.remotes import RemoteStatus
 from controller.schema.reports import ReportPage
 from controller.schema.requests import (
@@ -252,6 +253,9 @@ class ControllerApi(Protocol):
 
     async def retry_message(self, message: str) -> Sequence[str]:
         """Have a message that was given up wait again; its id."""
+
+    async def reload(self, *, check: bool = False, user: str = "") -> ReloadView:
+        """Take the configuration as the files have it now; `check`: only say what that would do."""
 
     async def report_page(self, report_id: str, expires: str, signature: str, form: str) -> ReportPage:
         """The report of a preview, for who has its address; `form`: `html`, `json` or `md`."""

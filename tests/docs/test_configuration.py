@@ -7,6 +7,7 @@ from pathlib import Path
 import yaml
 
 from controller.config import settings as of_controller
+from controller.config.reloading import RELOADED
 from controller.config.sections import GIT_LISTS, GIT_PREFIXES
 from gitfs.config.remotes import _WITHOUT_EFFECT, file_remotes, pillar_remotes
 from gitfs.errors import BadRemoteSettings
@@ -36,6 +37,13 @@ def test_options_of_the_controller(pages, rows):
     plain = of_controller.ControllerSettings()
     for option in of_controller.OWN:
         assert documented[option] == shown(getattr(plain, option)), option
+
+
+def test_options_that_a_reload_takes(pages, coded):
+    text = pages[PAGE].section("Reload")
+    table = text.partition("<!-- reloaded options -->")[2].partition("<!-- end of reloaded options -->")[0]
+    named = [name for line in table.splitlines() for name in coded(line.partition("|")[2].partition("|")[0])]
+    assert sorted(named) == sorted(RELOADED)
 
 
 def test_defaults_of_the_language(pages, rows):

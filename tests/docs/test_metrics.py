@@ -10,6 +10,7 @@ import yaml
 from prometheus_client.parser import text_string_to_metric_families
 
 from controller.observe.cluster_metrics import ClusterMetrics
+from controller.observe.config_metrics import ConfigMetrics
 from controller.observe.fleet_metrics import FleetMetrics
 from controller.observe.metrics import Metrics
 from controller.observe.minion_metrics import MinionSample
@@ -84,6 +85,7 @@ def series() -> dict[str, tuple[str, frozenset[str]]]:
     metrics.limit_refused("webhook", "body-bytes")
     metrics.stalled(1.0, 1.0)
     ClusterMetrics(metrics.registry)
+    ConfigMetrics(metrics.registry, lambda: 1.0)
     RelayMetrics(
         metrics.registry,
         lambda: [RelayCounts(relay="relay1", minions=1, frames_in=1, frames_out=1, waiting_bytes=0)],

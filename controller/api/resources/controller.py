@@ -16,6 +16,7 @@ from controller.schema.fleet.status import FleetStatusQuery
 from controller.schema.minions import StatusView
 from controller.schema.orchestrations import OrchestrationQuery, OrchestrationsQuery
 from controller.schema.reactions import ReactionQuery, ReactionsQuery
+from controller.schema.reloads import ReloadQuestion
 from controller.schema.remotes import FetchView
 from controller.schema.requests import (
     BlameQuery,
@@ -298,6 +299,13 @@ async def events(request: AdminRequest) -> Stream:
     return await encoding.open_stream(pieces)
 
 
+@post("/config/reload", status_code=200)
+async def reload(request: AdminRequest) -> Response[bytes]:
+    """`saltern reload`."""
+    data = await body_of(request, ReloadQuestion)
+    return encoding.answer(await service_of(request).reload(check=data.check, user=user_of(request)))
+
+
 ROUTES: Final = (
     status,
     fleet_status,
@@ -335,4 +343,5 @@ ROUTES: Final = (
     run_scheduled,
     switch_schedule,
     events,
+    reload,
 )

@@ -150,7 +150,7 @@ class RunnerProcesses:
             kwargs=dict(kwargs),
             files=None,
             folders=(),
-            opts=option_values(self.settings),
+            opts=option_values(context.ports.settings),
             jid=context.jid,
             user=context.user,
             runners=tuple(registry.names("runner")),
