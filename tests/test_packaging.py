@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import json
 import os
 import re
 import subprocess
@@ -17,6 +18,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 ROOMS = ("controller", "extmods", "gitfs", "highstate", "matching", "minion", "options", "reactors", "wire")
+KEY = "sULFwT$WoIpG$^z*Tf!@JUZLEj]-v.xx%nU{1@QR"
 ON_MINIONS = (
     "controller.cli.main",
     "controller.cli.verbs.minion",
@@ -35,10 +37,24 @@ def test_a_minion_imports_what_it_installs_and_no_library_of_the_controller():
     modules = modules_of_the_rooms()
     start = [*ON_MINIONS, *(name for name in modules if name.partition(".")[0] == "minion")]
     of_minion, of_all = libraries(reached_from(start, modules), modules), libraries(set(modules), modules)
-    assert of_minion == distributions(PROJECT["project"]["dependencies"])
-    of_controller = distributions(PROJECT["project"]["optional-dependencies"]["controller"])
-    assert of_all == of_minion | of_controller
-    assert not of_minion & of_controller
+    extras = {name: distributions(needed) for name, needed in PROJECT["project"]["optional-dependencies"].items()}
+    of_controller = extras["controller"]
+    assert of_minion - extras["cryptography"] == distributions(PROJECT["project"]["dependencies"])
+    assert not of_minion & (of_controller - extras["cryptography"])
+    assert of_all == of_minion | of_controller | extras["vault"] | extras["pam"] | extras["oidc"]
+
+
+def test_few_packages_are_installed():
+    """Each is one more that can be out of date, or withdrawn. The counts stand in docs/installation.md."""
+    extras = PROJECT["project"]["optional-dependencies"]
+    of_minion = closure(PROJECT["project"]["dependencies"])
+    of_controller = closure([*PROJECT["project"]["dependencies"], *extras["controller"]])
+    assert len(of_minion) + 1 <= 15, sorted(of_minion)
+    assert len(of_controller) + 1 <= 45, sorted(of_controller)
+    page = (ROOT / "docs/installation.md").read_text()
+    assert re.findall(r"^\| (?:minion|controller).*?\| (\d+) \|", page, re.MULTILINE) == [
+        str(len(found) + 1) for found in (of_minion, of_controller)
+    ]
 
 
 def test_the_wheel_has_one_name(wheel):
@@ -67,6 +83,17 @@ def test_a_minion_works_beside_other_packages_of_its_rooms_names(wheel, minion_s
     done = from_wheel(minion_site, "minion", "-c", tmp_path / "etc")
     assert done.returncode == 64
     assert "master_port" in done.stderr
+
+
+def test_what_a_minion_needs_behind_a_relay_is_named(minion_site, tmp_path):
+    (tmp_path / "etc").mkdir()
+    settings = {"master": "relay1", "controller_key": KEY, "relay_key": KEY, "root_dir": str(tmp_path / "root")}
+    (tmp_path / "etc" / "minion").write_text(json.dumps(settings))
+    for verb in ("minion", "relay"):
+        done = from_wheel(minion_site, verb, "-c", tmp_path / "etc")
+        assert done.returncode == 64, done.stderr
+        assert "pip install 'saltern[cryptography]'" in done.stderr
+        assert "Traceback" not in done.stderr
 
 
 @pytest.mark.parametrize("verb", ["status", "lint", "controller", "ls"])

@@ -27,7 +27,7 @@ def main() -> int:
     question = msgspec.json.decode(sys.stdin.buffer.read(), type=PamQuestion)
     try:
         import pamela  # looks for libpam, which a machine may lack
-    except OSError as error:
+    except (OSError, ImportError) as error:
         sys.stdout.write(f"PAM cannot be loaded: {error}")
         return TROUBLE
     try:

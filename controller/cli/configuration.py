@@ -50,10 +50,7 @@ def settings_of(config_dir: Path, *, whole: bool = False) -> ControllerSettings:
     try:
         settings = config.load_settings(config_dir)
         if whole:
-            config.check_git(settings)
-            config.check_engines(settings)
-            config.check_api(settings)
-            config.check_executor(settings)
+            config.check_whole(settings)
     except config.BadControllerSettings as error:
         faults = [str(fault) for fault in error.faults]
         hint = "" if _is_readable(config_dir) else _NOT_READABLE

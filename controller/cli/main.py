@@ -191,6 +191,8 @@ def _lacking_extra(arguments: Sequence[str], error: ModuleNotFoundError) -> Fail
     """What to install where a verb of the controller lacks a library; None where that is not why."""
     verb = next((word for word in arguments if word in VERBS), "")
     library = (error.name or "").partition(".")[0]
+    if verb == "relay" and library == "cryptography":
+        return Failure(f"`saltern {verb}` needs {library}", USAGE, hint="pip install 'saltern[cryptography]'")
     if verb in ("", *ON_MINIONS) or library in __name__.split("."):
         return None
     return Failure(

@@ -14,10 +14,7 @@ from controller.config.access import OPTIONS as ACCESS_OPTIONS
 from controller.config.settings import (
     BadControllerSettings,
     ControllerSettings,
-    check_api,
-    check_engines,
-    check_executor,
-    check_git,
+    check_whole,
     load_settings,
     settings_of_options,
 )
@@ -108,6 +105,5 @@ def load_checked(config_dir: Path) -> ControllerSettings:
     settings = load_settings(config_dir)
     if not settings.given:
         raise BadControllerSettings([Fault(str(config_dir / "controller"), "there is no configuration any more")])
-    for check in (check_git, check_engines, check_api, check_executor):
-        check(settings)
+    check_whole(settings)
     return settings

@@ -21,6 +21,7 @@ from controller.config.compile_executor import LOCAL, CompileExecutor, ExecutorO
 from controller.config.engines import EngineSettings, lacking_engines, read_engines
 from controller.config.files import read_files
 from controller.config.forges import read_forges, unknown_remotes
+from controller.config.libraries import lacking_libraries, lacking_vault
 from controller.config.limits import BorderLimits, read_limits
 from controller.config.notifications import ReceiverSettings, read_receivers
 from controller.config.places import DEFAULT_CONFIG_DIR, DEFAULT_SOCK_DIR, below, socket_in
@@ -410,6 +411,7 @@ def port_options(opts: Mapping[str, Any]) -> PortOptions:
     faults: list[Fault] = []
     options = {name: Option(value, "") for name, value in opts.items() if value}
     given = convert_options(options, {**PORTS, "nodegroups": LANGUAGE["nodegroups"]}, faults)
+    faults += lacking_vault(given.get("vault"), "")
     if faults:
         raise ValueError("; ".join(str(fault) for fault in faults))
     return PortOptions(**given, configuration=opts)
@@ -442,6 +444,18 @@ def check_git(settings: ControllerSettings) -> None:
         faults += unknown_remotes(settings.forges, remotes)
     if faults:
         raise BadControllerSettings(sorted(faults, key=_position(options)))
+
+
+def check_libraries(settings: ControllerSettings) -> None:
+    """See that the libraries are there that only some configurations need. Raises BadControllerSettings."""
+    if faults := lacking_libraries(settings.given, settings.ports.vault, settings.access, settings.api):
+        raise BadControllerSettings(faults)
+
+
+def check_whole(settings: ControllerSettings) -> None:
+    """All that is checked before a start, beyond what `load_settings` has seen. Raises BadControllerSettings."""
+    for check in (check_git, check_engines, check_api, check_executor, check_libraries):
+        check(settings)
 
 
 def check_executor(settings: ControllerSettings) -> None:

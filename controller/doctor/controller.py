@@ -17,10 +17,7 @@ from controller.compilation.sources import open_source
 from controller.config.settings import (
     BadControllerSettings,
     ControllerSettings,
-    check_api,
-    check_engines,
-    check_executor,
-    check_git,
+    check_whole,
     load_settings,
 )
 from controller.doctor import judgements
@@ -50,8 +47,7 @@ def examine(config_dir: Path, seconds: float) -> Iterator[CheckFinding]:
     file = str(config_dir / "controller")
     try:
         settings = load_settings(config_dir)
-        for check in (check_git, check_engines, check_api, check_executor):
-            check(settings)
+        check_whole(settings)
     except BadControllerSettings as error:
         yield of_machine.configuration(file, tuple(str(fault) for fault in error.faults))
         return

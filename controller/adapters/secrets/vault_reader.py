@@ -39,6 +39,8 @@ class _VaultReader:
         try:
             with self._lock:
                 found = self._vault.read_now(path)
+        except ModuleNotFoundError as error:
+            raise LookupError(f"{path} of the vault: {error}; pip install 'saltern[vault]'") from None
         except (SecretFailed, ValueError) as error:
             raise LookupError(f"{path} of the vault: {error}") from None
         if key not in found:

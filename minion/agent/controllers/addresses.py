@@ -5,6 +5,7 @@ Called by the composition root of the agent. Opens nothing.
 
 from __future__ import annotations
 
+import importlib.util
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -75,6 +76,10 @@ def _relay_key(settings: MinionSettings, name: str, file: str) -> str:
             check_public_key(key)
     except BadKey as error:
         raise BadMinionSettings(f"{file}: relay_key: {error}") from error
+    if key and importlib.util.find_spec("cryptography") is None:
+        raise BadMinionSettings(
+            f"{file}: relay_key: sessions through a relay need cryptography: pip install 'saltern[cryptography]'"
+        )
     return key
 
 

@@ -64,7 +64,10 @@ def _look(options: Options, memory: Memory, world: World) -> Found:
 
 
 def _read(path: str) -> x509.Certificate:
-    from cryptography import x509  # takes 8 MiB, in the process of the look alone
+    try:
+        from cryptography import x509  # takes 8 MiB, in the process of the look alone
+    except ModuleNotFoundError as error:
+        raise BeaconFailed(f"{error}: pip install 'saltern[cryptography]'") from None
 
     return x509.load_pem_x509_certificate(Path(path).read_bytes())
 

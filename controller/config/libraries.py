@@ -1,0 +1,45 @@
+"""Libraries that only some configurations need, and that come with an extra of their own (docs/adr/0036)."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Mapping
+
+from controller.config.access import AccessSettings
+from controller.config.api import ApiSettings
+from controller.config.vault import VaultSettings
+from options.document import Fault, Option
+
+
+def lacking_vault(vault: VaultSettings | None, place: str) -> list[Fault]:
+    """What a configuration with a vault lacks on this machine."""
+    return _lacking("hvac", "vault", "vault", place) if vault else []
+
+
+def lacking_libraries(
+    options: Mapping[str, Option], vault: VaultSettings | None, access: AccessSettings, api: ApiSettings
+) -> list[Fault]:
+    """The libraries that a configuration needs and this machine has not.
+
+    Args:
+        options: as they stand in the files, for the places.
+        vault: whose secrets are read.
+        access: who may have what done.
+        api: how the API is served.
+    """
+
+    def place(name: str) -> str:
+        return options[name].place if name in options else ""
+
+    found = lacking_vault(vault, place("vault"))
+    if "pam" in access.external_auth:
+        found += _lacking("pamela", "pam", "external_auth", place("external_auth"))
+    if api.oidc is not None:
+        found += _lacking("jwt", "oidc", "api: oidc", place("api"))
+    return found
+
+
+def _lacking(module: str, extra: str, option: str, place: str) -> list[Fault]:
+    if importlib.util.find_spec(module) is not None:
+        return []
+    return [Fault(place, f"{option} needs {module}, which is not installed", f"pip install 'saltern[{extra}]'")]
