@@ -8,7 +8,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check -q
 
 export PYTHONPATH := tests/rig
 
-.PHONY: docs forge-descriptions attack predictions salt-tests second-opinion structure fuzz states soak help demo test check lint types contracts bytecode e2e bench oracle lock wheel clean
+.PHONY: docs packages packages-test forge-descriptions attack predictions salt-tests second-opinion structure fuzz states soak help demo test check lint types contracts bytecode e2e bench oracle lock wheel clean
 .DEFAULT_GOAL := help
 
 help: ## show this
@@ -95,6 +95,12 @@ lock: ## renew requirements.lock from pyproject.toml (hashes, no index addresses
 
 wheel: $(READY) ## build dist/saltern-VERSION-py3-none-any.whl
 	@$(PIP) wheel --no-build-isolation --no-deps -w dist .
+
+packages: $(READY) ## Debian packages and RPMs of this tree in dist/, where dpkg-deb and rpmbuild are
+	@$(BIN)/python -m tools.packages
+
+packages-test: bytecode ## the packages, built, installed and run on roots to throw away; as root
+	@SALTERN_PACKAGES=1 $(BIN)/pytest -rs -s tests/e2e/test_packages.py
 
 clean: ## remove .venv and caches
 	@rm -rf .venv .cache dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

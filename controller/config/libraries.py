@@ -1,4 +1,4 @@
-"""Libraries that only some configurations need, and that come with an extra of their own (docs/adr/0036)."""
+"""Libraries that only some configurations need, and that come with an extra of their own (docs/adr/0037)."""
 
 from __future__ import annotations
 

@@ -155,7 +155,7 @@ def controller_key(where: str, look: HandshakeLook) -> CheckFinding:
     if look.proved:
         return well("controller key", f"{where} proves the key of the configuration")
     todo = (
-        "compare `saltern key controller` there with controller_key here; `saltern minion join` with another writes it"
+        "run `saltern key controller` there, and write what it prints as controller_key here, if that is your controller"
     )
     return fail("controller key", f"{where} does not prove the key of the configuration", todo)
 

@@ -50,6 +50,16 @@ def test_systemd_takes_the_unit(unit, systemd_folder, tmp_path):
     assert unit not in said
 
 
+@pytest.mark.parametrize("unit", ["saltern-controller.service", "saltern-relay.service"])
+def test_the_unit_is_hardened(unit, systemd_folder):
+    """`systemd-analyze security` rates exposure from 0 to 10; the threshold is in tenths."""
+    if shutil.which("systemd-analyze") is None:
+        pytest.skip("systemd-analyze is not installed")
+    command = ["systemd-analyze", "security", "--offline=true", "--threshold=30", "--no-pager"]
+    done = subprocess.run([*command, str(systemd_folder / unit)], capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout[-300:] + done.stderr
+
+
 def test_a_worker_survives_a_restart_of_the_agent(systemd_folder):
     unit = settings(systemd_folder / "saltern-minion.service")
     assert unit["KillMode"] == "process"

@@ -6,35 +6,22 @@ run, the commands of a unit are run as it would: its user, its folders, and no o
 
 from __future__ import annotations
 
-import configparser
 import os
 import re
 import shlex
 import shutil
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from machines import Machine, waited
 from rig import PATIENCE
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs/installation.md").read_text()
 UNITS = "/etc/systemd/system"
-PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-FRESH_ROOT = """
-set -e
-mount -t tmpfs tmpfs "$1"
-mkdir "$1/upper" "$1/work" "$1/root"
-mount -t overlay overlay -o "lowerdir=/,upperdir=$1/upper,workdir=$1/work" "$1/root"
-for each in proc dev sys; do mount --rbind "/$each" "$1/root/$each"; done
-for each in tmp run; do mount -t tmpfs tmpfs "$1/root/$each"; done
-mkdir "$1/root/tmp/wheels"
-mount --bind "$2" "$1/root/tmp/wheels"
-"""
-
 pytestmark = [
     pytest.mark.fresh_root,
     pytest.mark.timeout(600),
@@ -43,70 +30,6 @@ pytestmark = [
         reason="makes roots of its own: needs root, systemd's programs and util-linux",
     ),
 ]
-
-
-class Machine:
-    """A fresh root with the wheels below /tmp/wheels.
-
-    Args:
-        namespace: a process in the mount and network namespaces that all machines of a test have together.
-    """
-
-    def __init__(self, namespace: int, folder: Path, wheels: Path) -> None:
-        self._enter = ["nsenter", "-t", str(namespace), "-m", "-n"]
-        self._root = folder / "root"
-        folder.mkdir()
-        subprocess.run([*self._enter, "sh", "-c", FRESH_ROOT, "sh", folder, wheels], check=True)
-        self.run("useradd --help >/dev/null; rm -rf /opt/saltern /etc/saltern /var/lib/saltern /usr/local/bin/saltern")
-
-    def command(self, words: list[str]) -> list[str]:
-        """What runs the words in this root, with the environment that systemd gives."""
-        return [*self._enter, "env", "-i", f"PATH={PATH}", "chroot", str(self._root), *words]
-
-    def run(self, line: str, check: bool = True, **variables: str) -> str:
-        """What a line for the shell printed; it has to succeed."""
-        settings = [f"{name}={value}" for name, value in variables.items()]
-        words = self.command(["env", *settings, "sh", "-c", f"cd /tmp/wheels && {line}"])
-        done = subprocess.run(words, capture_output=True, text=True, check=False)
-        said = done.stdout + done.stderr
-        if done.returncode and "shared libraries" in said:
-            said += self.rights()
-        assert not check or done.returncode == 0, f"{line}\n{said}"
-        return said
-
-    def rights(self) -> str:
-        """Who may read the system's libraries in this root."""
-        look = "ls -ldn / /usr /usr/lib /lib/*-linux-gnu /lib/*-linux-gnu/lib[cm].so.6 /etc/ld.so.cache; id"
-        done = subprocess.run(self.command(["sh", "-c", look]), capture_output=True, text=True, check=False)
-        return done.stdout + done.stderr
-
-    def write(self, path: str, text: str) -> None:
-        self.run(f"mkdir -p {shlex.quote(str(Path(path).parent))} && printf %s {shlex.quote(text)} > {path}")
-
-    def start(self, unit: str) -> subprocess.Popen[bytes]:
-        """The service of a unit, as systemd starts it."""
-        said = configparser.RawConfigParser(strict=False, interpolation=None, dict_type=dict)
-        said.optionxform = str  # type: ignore[assignment, method-assign]
-        text = self.run(f"cat {UNITS}/{unit}.service")
-        said.read_string(text)
-        service = said["Service"]
-        user = service.get("User", "root")
-        for kind, top in (("State", "/var/lib"), ("Cache", "/var/cache"), ("Runtime", "/run")):
-            for name in service.get(f"{kind}Directory", "").split():
-                mode = service[f"{kind}DirectoryMode"]
-                self.run(f"install -d -m {mode} -o {user} -g {user} {top}/{name}")
-        for line in re.findall(r"^ExecStartPre=(.+)$", text, re.MULTILINE):
-            self.run(line[1:] if line.startswith("+") else f"{as_user(user)} {line}")
-        words = shlex.split(f"{as_user(user)} {service['ExecStart']}")
-        return subprocess.Popen(self.command(["env", "-C", "/", f"HOME={home(self, user)}", *words]))
-
-
-def as_user(user: str) -> str:
-    return f"setpriv --reuid {user} --regid {user} --clear-groups --no-new-privs"
-
-
-def home(machine: Machine, user: str) -> str:
-    return machine.run(f"getent passwd {user} | cut -d: -f6").strip()
 
 
 def blocks(heading: str) -> list[list[str]]:
@@ -164,8 +87,10 @@ def test_the_page_installs_a_controller_and_a_minion_that_work(namespace: int, t
     minion, controller = (Machine(namespace, tmp_path / name, wheels) for name in ("minion", "controller"))
     _, [without_network] = blocks("Without a network")
     assert offline(minion, [of_minion[0], without_network, *of_minion[2:]])[-1] == "saltern 0.1.0\n"
+    assert measured(minion) <= (15, 40), "the figures of docs/installation.md"
     assert "pip install 'saltern[controller]'" in minion.run("saltern status", check=False)
     assert offline(controller, [of_minion[0], *of_controller, *of_minion[2:]])[-1] == "saltern 0.1.0\n"
+    assert measured(controller) <= (45, 200)
     units = dict(zip(("minion", "controller"), blocks("Units for systemd"), strict=True))
     controller.write("/srv/states/top.sls", "base: {'*': [web]}\n")
     controller.write("/srv/states/web.sls", "/etc/installed:\n  file.managed: [{contents: '{{ grains.id }}'}]\n")
@@ -185,6 +110,15 @@ def test_the_page_installs_a_controller_and_a_minion_that_work(namespace: int, t
         assert [service.wait(PATIENCE) for service in services] == [0] * len(services)
 
 
+def measured(machine: Machine) -> tuple[int, int]:
+    """Packages besides pip and setuptools, and MB of the whole environment, which are printed."""
+    packages = machine.run("ls -d /opt/saltern/lib/python3*/site-packages/*.dist-info").split()
+    count = sum(not Path(each).name.startswith(("pip-", "setuptools-")) for each in packages)
+    megabytes = round(int(machine.run("du -sk /opt/saltern").split()[0]) * 1024 / 1e6)
+    print(f"{count} packages, {megabytes} MB")  # noqa: T201 - `pytest -s` shows the figures
+    return count, megabytes
+
+
 def started(machine: Machine, name: str, lines: list[str]) -> subprocess.Popen[bytes]:
     """The service, after the page's commands, with a unit that systemd takes."""
     said = offline(machine, [line.replace("enable --now", "enable") for line in lines])  # it is started below
@@ -192,17 +126,6 @@ def started(machine: Machine, name: str, lines: list[str]) -> subprocess.Popen[b
     assert machine.run(f"systemctl is-enabled {unit}") == "enabled\n", said
     assert machine.run(f"systemd-analyze verify {UNITS}/{unit}.service") == ""
     return machine.start(unit)
-
-
-def waited(look, what: str) -> str:
-    """What `look` gives when it is no error any more."""
-    end = time.monotonic() + PATIENCE
-    while time.monotonic() < end:
-        said: str = look()
-        if said and not re.match(r"saltern: |cat: ", said):
-            return said
-        time.sleep(0.1)
-    raise AssertionError(f"{what}: {look()}")
 
 
 def test_pipx_installs_the_program_where_the_units_start_it(tmp_path: Path, wheels: Path) -> None:

@@ -1,0 +1,69 @@
+"""The packages as they are defined: libraries, scripts and files. `make packages-test` builds, installs and runs them."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tools.packages.deb import control, scripts
+from tools.packages.definitions import PACKAGES, PROJECT, closure, libraries_of
+from tools.packages.rpm import spec_of
+from tools.packages.staging import stage
+
+BY_NAME = {each.name: each for each in PACKAGES}
+WITH_UNITS = [each for each in PACKAGES if each.unit]
+
+
+def test_each_library_is_in_one_package_and_none_is_missing():
+    extras = PROJECT["optional-dependencies"]
+    needed = [*PROJECT["dependencies"]]
+    for extra in ("controller", "cryptography", "vault", "pam", "oidc", "postgres", "redis"):
+        needed += extras[extra]
+    brought = [name for package in PACKAGES for name in libraries_of(package)]
+    assert len(brought) == len(set(brought))
+    assert set(brought) == closure(tuple(needed))
+    assert len(libraries_of(BY_NAME["saltern"])) + 1 <= 15
+
+
+@pytest.mark.parametrize("package", WITH_UNITS, ids=lambda each: each.name)
+def test_scripts_are_shell_and_make_what_the_unit_needs(package, tmp_path):
+    for name, text in scripts(package).items():
+        done = subprocess.run(["sh", "-n"], input=text, capture_output=True, text=True)
+        assert done.returncode == 0, f"{name}: {done.stderr}"
+    setup = scripts(package)["postinst"]
+    unit = (Path(__file__).parents[1] / "ops/systemd" / package.unit).read_text()
+    for line in unit.splitlines():
+        if line.startswith(("User=", "Group=")):
+            assert f"--system {line.split('=')[1]}" in setup or f"--gid {line.split('=')[1]}" in setup
+    spec = spec_of(package, tmp_path)
+    for part in ("%post", "%preun", "%postun", "make_user_and_folders"):
+        assert part in spec
+
+
+@pytest.mark.parametrize("package", WITH_UNITS, ids=lambda each: each.name)
+def test_the_files_of_a_package_with_a_unit(package, tmp_path):
+    root = tmp_path / "root"
+    small = type(package)(name=package.name, summary="", description="", unit=package.unit, setup=package.setup)
+    stage(small, Path("none.whl"), root)
+    files = {path.relative_to(root).as_posix() for path in root.rglob("*") if path.is_file()}
+    assert files == {f"usr/lib/systemd/system/{package.unit}", f"usr/share/doc/{package.name}/copyright"}
+    text = (root / f"usr/lib/systemd/system/{package.unit}").read_text()
+    assert "/usr/bin/saltern" in text
+    assert "/usr/local" not in text
+    assert all(not os.stat(root / each).st_mode & 0o022 for each in files)
+    spec = spec_of(package, root)
+    assert f'"/usr/lib/systemd/system/{package.unit}"' in spec
+    assert '%dir "/usr/lib"' not in spec
+
+
+@pytest.mark.parametrize("package", PACKAGES, ids=lambda each: each.name)
+def test_the_control_file(package):
+    fields = dict(line.split(": ", 1) for line in control(package, "amd64", 5).splitlines() if ": " in line)
+    assert fields["Package"] == package.name
+    assert fields["Version"] == f"{PROJECT['version']}-1"
+    for name in package.needs:
+        assert f"{name} (= {fields['Version']})" in fields["Depends"]
+    assert "python3." in fields["Depends"] or package.needs

@@ -1,0 +1,1 @@
+"""Builds the Debian packages and the RPMs of this tree: `make packages`."""
