@@ -1,8 +1,7 @@
-"""The packages as they are defined: libraries, scripts and files. `make packages-test` builds, installs and runs them."""
+"""The packages as they are defined: libraries, scripts, files. `make packages-test` builds, installs and runs them."""
 
 from __future__ import annotations
 
-import os
 import subprocess
 from pathlib import Path
 
@@ -53,7 +52,7 @@ def test_the_files_of_a_package_with_a_unit(package, tmp_path):
     text = (root / f"usr/lib/systemd/system/{package.unit}").read_text()
     assert "/usr/bin/saltern" in text
     assert "/usr/local" not in text
-    assert all(not os.stat(root / each).st_mode & 0o022 for each in files)
+    assert all(not (root / each).stat().st_mode & 0o022 for each in files)
     spec = spec_of(package, root)
     assert f'"/usr/lib/systemd/system/{package.unit}"' in spec
     assert '%dir "/usr/lib"' not in spec

@@ -49,7 +49,9 @@ class ConfigReloads:
                 if not check:
                     self._refused(faults, user)
                 hint = "mend it and reload again; what held before still holds"
-                raise ServiceError("bad-request", "the configuration cannot be used", hint=hint, problems=faults) from None
+                raise ServiceError(
+                    "bad-request", "the configuration cannot be used", hint=hint, problems=faults
+                ) from None
             view = ReloadView(reloaded=changes.reloaded, restart=changes.restart)
             if check:
                 return view

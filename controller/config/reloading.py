@@ -1,6 +1,6 @@
-"""Which options a reload changes in a controller that runs, and which wait for its next start. Pure but for the reading.
+"""Which options a reload changes in a controller that runs, and which wait for its next start.
 
-Called by `controller.api.reloads`. An option is named by what stands in the files, so that nothing of them is passed over.
+Called by `controller.api.reloads`. An option is named by what stands in the files: nothing is passed over.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ RELOADED: frozenset[str] = frozenset(
         "schedule",
     )
 )
-"""Options that a reload changes. All others need a restart: they shape what is open (ports, the store, remotes, processes)."""
+"""Options that a reload changes. All others need a restart: they shape ports, the store, remotes, processes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -154,9 +154,7 @@ def controller_key(where: str, look: HandshakeLook) -> CheckFinding:
     """What answers there proves the key that the configuration has."""
     if look.proved:
         return well("controller key", f"{where} proves the key of the configuration")
-    todo = (
-        "run `saltern key controller` there, and write what it prints as controller_key here, if that is your controller"
-    )
+    todo = "if that is your controller, write what `saltern key controller` prints there as controller_key here"
     return fail("controller key", f"{where} does not prove the key of the configuration", todo)
 
 

@@ -1,7 +1,7 @@
-"""The packages of this tree, installed and run: the lines of docs/runbooks/procedures.md on machines that have nothing else.
+"""The packages of this tree, installed and run: lines of docs/runbooks/procedures.md on machines with nothing else.
 
-`make packages-test`, as root: it builds the packages, which takes a minute. Machines are overlays of a root that debootstrap
-makes; where there is no mirror, of this machine's.
+`make packages-test`, as root: it builds the packages, which takes a minute. Machines are overlays of a root that
+debootstrap makes; where there is no mirror, of this machine's.
 """
 
 from __future__ import annotations

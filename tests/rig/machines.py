@@ -1,4 +1,4 @@
-"""Machines of a test: overlays of a root, in namespaces that end with the test. What systemd would start is started by hand."""
+"""Machines of a test: overlays of a root, in namespaces that end with it. What systemd would start is started here."""
 
 from __future__ import annotations
 

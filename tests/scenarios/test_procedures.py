@@ -38,7 +38,9 @@ class Operator:
                 case ["saltern", "doctor"]:
                     done = self.rig.saltern("doctor", "--out", "json", check=False)
                     assert '"check": "store"' in done.stdout
-                    assert not re.search(r'"check": "(store|key|controller|remote|configuration)",\s+"verdict": "FAIL"', done.stdout)
+                    assert not re.search(
+                        r'"check": "(store|key|controller|remote|configuration)",\s+"verdict": "FAIL"', done.stdout
+                    )
                 case ["saltern", *words]:
                     self.outputs[words[0]] = self.rig.saltern(*words).stdout
                 case ["systemctl", "stop", "saltern-controller"]:

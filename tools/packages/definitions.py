@@ -1,7 +1,7 @@
 """The packages: what each has in it, what it needs, and what is done when it is installed and removed.
 
-The same for Debian and RPM. All files lie below /usr/lib/saltern, in the layout of a virtual environment of the system's
-Python, so that the program finds what it finds after `pip install`.
+The same for Debian and RPM. All files lie below /usr/lib/saltern, in the layout of a virtual environment of the
+system's Python, so that the program finds what it finds after `pip install`.
 """
 
 from __future__ import annotations

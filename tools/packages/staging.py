@@ -1,7 +1,7 @@
 """The files of each package, below a folder that stands for /. Called by the builders of both formats.
 
-Libraries are copied from the environment that runs this, which was installed by hashes (requirements.lock): a package has
-what the tests ran with, and building it needs no network.
+Libraries are copied from the environment that runs this, which was installed by hashes (requirements.lock): a package
+has what the tests ran with, and building it needs no network.
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ include-system-site-packages = false
 version = {PYTHON.removeprefix("python")}
 executable = /usr/bin/{PYTHON}
 """
-_COPYRIGHT = """Saltern: Apache-2.0, as below. Libraries below /usr/lib/saltern have their licences in their folders *.dist-info.
+_COPYRIGHT = """Saltern: Apache-2.0, as below.
+Libraries below /usr/lib/saltern have their licences in their folders *.dist-info.
 
 """
 
