@@ -34,13 +34,13 @@ def build_rpm(package: Package, root: Path, out: Path, work: Path) -> Path:
 
     Args:
         package: which.
-        root: its files, which rpmbuild removes.
+        root: its files.
         out: folder for the package.
         work: an empty folder.
     """
     spec = work / f"{package.name}.spec"
     spec.write_text(spec_of(package, root), encoding="utf-8")
-    command = ["rpmbuild", "-bb", "--quiet", "--define", f"_topdir {work}", "--buildroot", str(root), str(spec)]
+    command = ["rpmbuild", "-bb", "--quiet", "--define", f"_topdir {work}", str(spec)]
     subprocess.run(command, check=True, capture_output=True)
     [built] = (work / "RPMS").rglob("*.rpm")
     return Path(shutil.move(built, out / built.name))
@@ -62,6 +62,8 @@ def spec_of(package: Package, root: Path) -> str:
         *needs,
         "%description",
         package.description,
+        "%install",
+        f"mkdir -p %{{buildroot}} && cp -a '{root}/.' %{{buildroot}}/",
     ]
     return "\n".join([*head, *_scripts(package), "%files", "%defattr(-,root,root,-)", *_files(root)]) + "\n"
 
