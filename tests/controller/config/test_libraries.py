@@ -9,7 +9,7 @@ import pytest
 from controller.config.settings import BadControllerSettings, check_libraries, load_settings, port_options
 
 VAULT = "vault: {server: {url: 'https://vault.example.org'}, auth: {method: token, token: t}}\n"
-OIDC = "api: {port: 8443, oidc: {issuer: 'https://id.example.org', audience: saltern}}\n"
+OIDC = "api: {port: 8443, plain_on_loopback: true, oidc: {issuer: 'https://id.example.org', audience: saltern}}\n"
 CASES = [
     ("hvac", "vault", VAULT),
     ("pamela", "pam", "external_auth: {pam: {alice: [test.*]}}\n"),
