@@ -227,7 +227,7 @@ async def _serve(parts: Parts, lease: Lease | None) -> AsyncIterator[None]:
         mounts=mounts,
     )
     async with serving as listening:
-        parts.reloads.followers += [
+        parts.service.reloads.followers += [
             partial(follow_settings, parts),
             partial(_follow_served, listening, mounts),
             lambda new: _configure_log(new.log_level),

@@ -17,7 +17,6 @@ from controller.adoption.adoptions import Adoptions
 from controller.api.blames import blame
 from controller.api.key_changes import KeyChanges, token_view
 from controller.api.minion_pages import chosen_by_name, chosen_by_state, needs_a_look
-from controller.api.reloads import ConfigReloads
 from controller.api.run_details import entries_with_causes, with_cause
 from controller.compilation.cluster.executor_report import ExecutorReport
 from controller.compilation.source_reconciler import SourceReconciler
@@ -47,6 +46,7 @@ from controller.reconcile.fleet_drift import FleetDrift
 from controller.reconcile.live import LiveRevision
 from controller.reconcile.reconciler import Reconciler
 from controller.reconcile.status import Status
+from controller.reload.config_reloads import ConfigReloads
 from controller.returners.returners import Returners
 from controller.rollouts.minion_rollbacks import MinionRollbacks
 from controller.rollouts.quarantine import CannotRollBack, Quarantine
@@ -63,6 +63,7 @@ from controller.schema.fleet.adoption import AdoptQuestion, AdoptView
 from controller.schema.fleet.minion_pages import MinionPage, MinionPageQuery
 from controller.schema.fleet.notifications import NotificationsView, ReceiverTestView, SpooledMessage
 from controller.schema.fleet.policies import PolicyView
+from controller.schema.fleet.reloads import ReloadView
 from controller.schema.fleet.rollouts import (
     QuarantineQuestion,
     QuarantineView,
@@ -95,7 +96,6 @@ from controller.schema.plans import MinionDiff
 from controller.schema.preview_stream import PreviewItem
 from controller.schema.pulls import PullView
 from controller.schema.reactions import ReactionTrace, ReactionView
-from controller.schema.reloads import ReloadView
 from controller.schema.remotes import RemoteStatus
 from controller.schema.reports import ReportPage
 from controller.schema.requests import (

@@ -8,7 +8,6 @@ from functools import partial
 
 from controller.adoption.adoptions import Adoptions
 from controller.api.key_changes import KeyChanges
-from controller.api.reloads import ConfigReloads
 from controller.api.service import ControllerService, FleetChanges, GitSources, MinionActions, ServedKeys, Telemetry
 from controller.composition.compilation import CompilationParts
 from controller.composition.reconcile import compose_status
@@ -37,6 +36,8 @@ from controller.preview.sides.trees import SideTrees
 from controller.preview.threads import PreviewThreads
 from controller.pull_requests.reconciler import PullRequests
 from controller.reconcile.reconciler import Reconciler
+from controller.reload.config_metrics import ConfigMetrics
+from controller.reload.config_reloads import ConfigReloads
 from controller.report.links import ReportLinks, link_key
 from controller.returners.returners import Returners
 from controller.runners.runner_jobs import RunnerJobs
@@ -149,7 +150,6 @@ class ServedParts:
     fleet: FleetParts
     fleet_status: FleetStatus
     notifier: Notifier
-    reloads: ConfigReloads
 
 
 def compose_service(
@@ -185,7 +185,11 @@ def compose_service(
             minion_rollbacks=parts.fleet.minion_rollbacks,
             status=parts.fleet_status,
         ),
-        reloads=parts.reloads,
+        reloads=ConfigReloads(
+            started=resources.settings,
+            bus=shared.bus,
+            metrics=ConfigMetrics(shared.metrics.registry, shared.clock),
+        ),
     )
 
 

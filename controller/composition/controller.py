@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from controller.access.access import Access
-from controller.api.reloads import ConfigReloads
 from controller.api.service import ControllerService, MinionActions
 from controller.compilation.audit.compile_audit import CompileAudit
 from controller.compilation.build_reconciler import BuildReconciler
@@ -29,7 +28,6 @@ from controller.engines.engines import Engines
 from controller.fleet_status.fleet_status import FleetStatus
 from controller.messages.message_handlers import MessageHandlers
 from controller.notifications.notifier import Notifier
-from controller.observe.config_metrics import ConfigMetrics
 from controller.observe.event_log import EventLog
 from controller.observe.metrics import Metrics
 from controller.pull_requests.reconciler import PullRequests
@@ -76,7 +74,6 @@ class Parts:
     schedule: ControllerSchedule
     engines: Engines
     access: Access
-    reloads: ConfigReloads
 
 
 def compose(resources: Resources) -> Parts:
@@ -109,11 +106,6 @@ def compose(resources: Resources) -> Parts:
         fleet=fleet,
         fleet_status=fleet_status,
         notifier=compose_notifications(shared, fleet, fleet_status),
-        reloads=ConfigReloads(
-            started=resources.settings,
-            bus=shared.bus,
-            metrics=ConfigMetrics(shared.metrics.registry, shared.clock),
-        ),
     )
     wire.backpressure.attach(wire.server, handlers.deliver)
     parts = Parts(
@@ -142,7 +134,6 @@ def compose(resources: Resources) -> Parts:
         engines=engines,
         schedule=schedule,
         access=access,
-        reloads=served.reloads,
     )
     return _watched(shared, wire, room, parts)
 

@@ -1,4 +1,4 @@
-"""Wires what a reload of the configuration changes (`controller.config.reloading.RELOADED`)."""
+"""Wires what a reload of the configuration changes (`controller.reload.option_changes.RELOADED`)."""
 
 from __future__ import annotations
 

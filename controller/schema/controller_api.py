@@ -14,6 +14,7 @@ from controller.schema.fleet.adoption import AdoptQuestion, AdoptView
 from controller.schema.fleet.minion_pages import MinionPage, MinionPageQuery
 from controller.schema.fleet.notifications import NotificationsView, ReceiverTestView, SpooledMessage
 from controller.schema.fleet.policies import PolicyView
+from controller.schema.fleet.reloads import ReloadView
 from controller.schema.fleet.rollouts import (
     QuarantineQuestion,
     QuarantineView,
@@ -46,7 +47,6 @@ from controller.schema.plans import MinionDiff
 from controller.schema.preview_stream import PreviewItem
 from controller.schema.pulls import PullView
 from controller.schema.reactions import ReactionTrace, ReactionView
-from controller.schema.reloads import ReloadView
 from controller.schema.remotes import RemoteStatus
 from controller.schema.reports import ReportPage
 from controller.schema.requests import (

@@ -7,8 +7,8 @@ from pathlib import Path
 import yaml
 
 from controller.config import settings as of_controller
-from controller.config.reloading import RELOADED
 from controller.config.sections import GIT_LISTS, GIT_PREFIXES
+from controller.reload.option_changes import RELOADED
 from gitfs.config.remotes import _WITHOUT_EFFECT, file_remotes, pillar_remotes
 from gitfs.errors import BadRemoteSettings
 from minion.config import rules as rules_of_minion

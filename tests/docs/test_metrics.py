@@ -10,7 +10,6 @@ import yaml
 from prometheus_client.parser import text_string_to_metric_families
 
 from controller.observe.cluster_metrics import ClusterMetrics
-from controller.observe.config_metrics import ConfigMetrics
 from controller.observe.fleet_metrics import FleetMetrics
 from controller.observe.metrics import Metrics
 from controller.observe.minion_metrics import MinionSample
@@ -19,6 +18,7 @@ from controller.observe.process_metrics import ProcessSources
 from controller.observe.pull_metrics import PullMetrics
 from controller.observe.relay_metrics import RelayMetrics
 from controller.observe.rollout_metrics import RolloutMetrics
+from controller.reload.config_metrics import ConfigMetrics
 from controller.schema.fleet.status import GroupCondition, GroupStatus, StateCount
 from controller.schema.minions import HealthName, SyncName
 from wire.messages import RunKind

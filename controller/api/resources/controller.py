@@ -12,11 +12,11 @@ from controller.api.asked import AdminRequest, access_of, body_of, principal_of,
 from controller.api.calls import allowed_call, require_runner
 from controller.schema.errors import ServiceError
 from controller.schema.fleet.adoption import AdoptQuestion
+from controller.schema.fleet.reloads import ReloadQuestion
 from controller.schema.fleet.status import FleetStatusQuery
 from controller.schema.minions import StatusView
 from controller.schema.orchestrations import OrchestrationQuery, OrchestrationsQuery
 from controller.schema.reactions import ReactionQuery, ReactionsQuery
-from controller.schema.reloads import ReloadQuestion
 from controller.schema.remotes import FetchView
 from controller.schema.requests import (
     BlameQuery,

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from controller.composition.reload import follow_settings
-from controller.config.reloading import RELOADED
 from controller.config.settings import load_settings
+from controller.reload.option_changes import RELOADED
 
 SERVED = {"hook_secret", "events_token", "log_level"}
 """Of the process and of what it serves: tests/scenarios/test_reload.py."""

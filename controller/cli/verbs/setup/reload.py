@@ -8,7 +8,7 @@ import click
 
 from controller.cli import options, output
 from controller.cli.client import Client
-from controller.schema.reloads import ReloadQuestion, ReloadView
+from controller.schema.fleet.reloads import ReloadQuestion, ReloadView
 
 
 @click.command("reload")

@@ -1,6 +1,6 @@
 """Which options a reload changes in a controller that runs, and which wait for its next start.
 
-Called by `controller.api.reloads`. An option is named by what stands in the files: nothing is passed over.
+Called by `controller.reload.config_reloads`. An option is named by what stands in the files: nothing is passed over.
 """
 
 from __future__ import annotations

@@ -13,11 +13,11 @@ from dataclasses import dataclass, field
 
 import structlog
 
-from controller.config.reloading import OptionChanges, load_checked, option_changes, settings_in_force
 from controller.config.settings import BadControllerSettings, ControllerSettings
-from controller.observe.config_metrics import ConfigMetrics
+from controller.reload.config_metrics import ConfigMetrics
+from controller.reload.option_changes import OptionChanges, load_checked, option_changes, settings_in_force
 from controller.schema.errors import ServiceError
-from controller.schema.reloads import ReloadView
+from controller.schema.fleet.reloads import ReloadView
 from reactors.bus import Bus
 
 log = structlog.get_logger("saltern.config")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from controller.config.reloading import RELOADED, load_checked, option_changes, settings_in_force
 from controller.config.settings import KNOWN, BadControllerSettings, load_settings
+from controller.reload.option_changes import RELOADED, load_checked, option_changes, settings_in_force
 
 REMOTE = "gitfs_remotes: [https://git.example.org/a.git]\n"
 

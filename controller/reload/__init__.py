@@ -1,0 +1,1 @@
+"""Reloads of the configuration of a controller that runs."""
