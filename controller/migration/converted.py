@@ -8,15 +8,23 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from controller.migration import trial
 from controller.migration.bounded_files import FileRefused
 from controller.migration.check import Checked
 from controller.migration.items import Item, without_passwords
+from controller.migration.salt_files import ConfigurationKind
 from controller.policy.reading import POLICY_FILE, PolicyInvalid, read_policy
 from highstate.files import MemoryFiles
 
 NOTES = "NOTES.md"
+ACTS: Mapping[ConfigurationKind, tuple[str, ...]] = {
+    "master": ("reactor", "schedule", "engines", "event_return"),
+    "minion": ("schedule",),
+}
+"""Options by which something is done without anybody asking: while Salt runs as well it would be done twice."""
+_NAMES: Mapping[ConfigurationKind, str] = {"master": "controller", "minion": "minion"}
 _COPIED = ("grains", "minion_id")
 """Files of a minion that are the same here."""
 _CONTROLLER = """\
@@ -30,6 +38,10 @@ _MINION = """\
 #
 # A minion knows its controller by the key that `saltern key controller` prints there:
 # controller_key: 'the key that was printed'
+"""
+_ACTS = """\
+# From {folder}, by `saltern migrate check`. What is here acts by itself, as it does in Salt:
+# put it into {name}.d when Salt runs no more.
 """
 _POLICY = """\
 # Belongs beside top.sls, in the tree of states. With `apply: manual` nothing is changed until `saltern sync`:
@@ -73,17 +85,34 @@ def write(checked: Checked, out: Path) -> list[str]:
     return [str(out / name) for name in texts]
 
 
+def acts_of(name: str) -> str:
+    """The file beside a converted one that has what acts by itself."""
+    return f"{name}-acts.conf"
+
+
+def _configuration(kind: ConfigurationKind, taken: Mapping[str, Any], folder: str) -> dict[str, str]:
+    """The converted file, and another with what acts by itself, where there is such a thing."""
+    name = _NAMES[kind]
+    head = (_CONTROLLER if kind == "master" else _MINION).format(folder=folder)
+    acts = {option: value for option, value in taken.items() if option in ACTS[kind]}
+    texts = {name: head + trial.text_of({option: value for option, value in taken.items() if option not in acts})}
+    if acts:
+        texts[acts_of(name)] = _ACTS.format(folder=folder, name=name) + trial.text_of(acts)
+    return texts
+
+
 def _texts(checked: Checked) -> dict[str, str]:
     """Name -> content."""
-    configuration, texts = checked.configuration, {}
+    configuration = checked.configuration
+    texts: dict[str, str] = {}
     folder = str(configuration.folder.path)
     if "master" in configuration.has:
-        texts["controller"] = _CONTROLLER.format(folder=folder) + trial.text_of(configuration.master.taken)
+        texts |= _configuration("master", configuration.master.taken, folder)
         texts[POLICY_FILE] = _POLICY
         if checked.trees.facts:
             texts[POLICY_FILE] += _FACTS + "".join(f"- {name}\n" for name in sorted(checked.trees.facts))
     if "minion" in configuration.has:
-        texts["minion"] = _MINION.format(folder=folder) + trial.text_of(configuration.minion.taken)
+        texts |= _configuration("minion", configuration.minion.taken, folder)
         for name in _COPIED:
             path = configuration.folder.path / name
             if path.is_file():
@@ -102,9 +131,10 @@ def _verify(texts: Mapping[str, str]) -> None:
         for name in _COPIED:
             if name in texts:
                 Path(folder, name).write_text(texts[name], encoding="utf-8")
-        wrong = trial.faults_of_folder("master", Path(folder), texts["controller"]) if "controller" in texts else []
-        if "minion" in texts:
-            wrong += trial.faults_of_folder("minion", Path(folder), texts["minion"])
+        wrong: list[str] = []
+        for kind, name in _NAMES.items():
+            if name in texts:
+                wrong += trial.faults_of_folder(kind, Path(folder), texts[name] + texts.get(acts_of(name), ""))
     try:
         if POLICY_FILE in texts:
             read_policy(MemoryFiles({"base": {POLICY_FILE: texts[POLICY_FILE].encode()}}))
@@ -118,7 +148,7 @@ def notes(checked: Checked) -> str:
     """What a person has to know of the conversion, as Markdown."""
     configuration = checked.configuration
     lines = [f"# From {configuration.folder.path} to Saltern", ""]
-    for kind, name in (("master", "controller"), ("minion", "minion")):
+    for kind, name in _NAMES.items():
         found = configuration.master if kind == "master" else configuration.minion
         if found.left_out:
             lines += [

@@ -115,6 +115,8 @@ def _convert_parts(
     """Each part by itself; the option has the parts that are taken."""
     kept: list[tuple[Any, Any]] = []
     for key, label, value, place in _parts(option):
+        if name == "schedule" and label.startswith("__"):
+            continue  # Salt's own, like __mine_interval, which it writes into _schedule.conf
         wrong = trial.faults(kind, {**others, name: [value] if isinstance(option.value, list) else {key: value}})
         judged = said
         if wrong:

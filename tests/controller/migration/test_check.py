@@ -98,6 +98,37 @@ def test_the_converted_files_are_taken_by_our_loaders(machine, check, tmp_path):
     assert "`adb`" in (tmp_path / "out/NOTES.md").read_text()
 
 
+def test_what_acts_by_itself_is_a_file_of_its_own(machine, check, tmp_path):
+    machine({
+        "etc/salt/master": "timeout: 3\nreactor:\n- a/b: [salt://r.sls]\n"
+                           "schedule:\n  s: {function: manage.up, hours: 1}\n",
+        "etc/salt/minion": "id: a\n", "srv/salt/r.sls": "",
+        "etc/salt/minion.d/_schedule.conf": "schedule:\n  __mine_interval: {function: mine.update, minutes: 60}\n"
+                                            "  hi: {function: test.ping, hours: 1}\n",
+    })  # fmt: skip
+    _, report, items = check("--write", str(tmp_path / "out"))
+    assert {Path(each).name for each in report["written"]} >= {"controller-acts.conf", "minion-acts.conf"}
+    assert load_settings(tmp_path / "out").reactor.entries == ()
+    assert ("job", "__mine_interval") not in items
+    assert "__mine_interval" not in (tmp_path / "out/minion-acts.conf").read_text()
+    (tmp_path / "out/controller.d").mkdir()
+    (tmp_path / "out/controller-acts.conf").rename(tmp_path / "out/controller.d/acts.conf")
+    assert len(load_settings(tmp_path / "out").reactor.entries) == 1
+
+
+def test_includes_and_reactors_of_absolute_paths(machine, check):
+    root = machine({
+        "etc/salt/master": "include: [/etc/salt/more/*.conf, /etc/passwd]\n", "etc/salt/more/a.conf": "nope_a: 1\n",
+        "etc/salt/master.d/r.conf": "reactor:\n- a/b: [/srv/reactor/*.sls]\n",
+        "srv/reactor/one.sls": "a:\n  wheel.key.gen: []\n", "srv/reactor/two.sls": "b:\n  runner.nope.at: []\n",
+    })  # fmt: skip
+    _, report, items = check()
+    assert items["option", "nope_a"]["place"] == f"{root}/etc/salt/more/a.conf:1"
+    assert [each for each in report["not_read"] if "passwd" in each]
+    assert items["wheel", "key.gen"]["place"] == f"{root}/srv/reactor/one.sls:2"
+    assert items["runner", "nope.at"]["place"] == f"{root}/srv/reactor/two.sls:2"
+
+
 def test_nothing_is_overwritten_and_nothing_changed_in_place(machine, saltern, tmp_path):
     machine({"etc/salt/master": "timeout: 3\n", "out/minion": "mine\n", "etc/salt/minion": "id: a\n"})
     command = ("migrate", "check", str(tmp_path / "etc/salt"), "--root", str(tmp_path), "--write")
