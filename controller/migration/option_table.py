@@ -76,6 +76,7 @@ DIFFERENT: Mapping[ConfigurationKind, Mapping[str, tuple[str, str]]] = {
                         "docs/limitations.md"),
         "saltenv": ("it counts for `saltern call --local` alone", "docs/limitations.md"),
         "pillarenv": ("it counts for `saltern call --local` alone", "docs/limitations.md"),
+        "environment": ("it counts for `saltern call --local` alone", "docs/limitations.md"),
         "state_events": ("false: the controller is not told how far runs are", "docs/configuration.md"),
     },
 }  # fmt: skip
@@ -142,9 +143,18 @@ INSTEAD: Mapping[str, tuple[str, str]] = {
     "thorium_roots": ("write rules", "docs/reactors.md"),
     "thorium_top": ("write rules", "docs/reactors.md"),
     "pass_dir": ("use GnuPG, Vault or sdb", "docs/configuration.md"),
+    "renderer": (
+        "name the steps in the first line of the SLS that need others, as in `#!jinja|yaml|gpg`, or the encrypted keys "
+        "of pillar in decrypt_pillar",
+        "docs/configuration.md",
+    ),
     "fips_mode": ("the wire is CurveZMQ", "docs/security.md"),
 }
 """What to do instead, where more can be said than the reason."""
+
+
+_OF_COMMANDS = frozenset(("output", "color", "strip_colors", "cli_summary", "show_jid", "verbose"))
+"""Options of Salt's command line, which its example of a configuration has."""
 
 
 def is_known(kind: ConfigurationKind, name: str) -> bool:
@@ -183,6 +193,8 @@ def judge_option(kind: ConfigurationKind, name: str, value: Any) -> Judgement:
 def _unknown(kind: ConfigurationKind, name: str) -> Judgement:
     if name in INSTEAD:
         return Judgement("no counterpart", *INSTEAD[name])
+    if name in _OF_COMMANDS:
+        return Judgement("different", "means nothing here: it is said where a command is given", "docs/commands.md")
     if kind == "minion":
         return Judgement("different", "no option of Salt's; `config.get` finds it here, too", _CONFIGURATION)
     near = said_of(name, OF_CONTROLLER)

@@ -16,6 +16,7 @@ from controller.migration.items import Item, Judgement
 from controller.migration.option_table import PLACES, is_known, judge_option
 from controller.migration.salt_files import ConfigurationKind, is_set
 from minion.beacons.registry import MODULES, NOT_HERE
+from minion.returners.registry import BUILT_IN as RETURNERS
 from options.document import Option
 
 _PARTS: Mapping[str, str] = {
@@ -96,6 +97,8 @@ def _convert(
         _convert_parts(kind, name, option, said, others, found)
         return
     wrong = trial.faults(kind, {**others, name: option.value})
+    if name == "return" and not wrong:
+        wrong = _unknown_returners(option.value, found.brought)
     if wrong:
         said = Judgement("no counterpart", "; ".join(wrong), said.docs or "docs/configuration.md")
         found.left_out.append(f"{name}: {'; '.join(wrong)}")
@@ -164,8 +167,22 @@ def _git_pillar(remote: Any) -> str:
 def _judge_module(kind: str, built_in: frozenset[str], name: str, brought: Brought, said: Judgement) -> Judgement:
     if name in built_in or brought(kind, name):
         return said
+    if kind == "pillar" and name == "vault":
+        how = "pillar asks for it: salt['vault.read_secret']('path', 'key'), with the option vault"
+        return Judgement("no counterpart", how, "docs/configuration.md")
     how = f"it is not built in: bring the module as _{kind}/{name}.py in the tree, or in extension_modules"
     return Judgement("no counterpart", how, "docs/configuration.md#your-own-python-in-the-tree")
+
+
+def _unknown_returners(value: Any, brought: Brought) -> list[str]:
+    """What is to be said of returners that are neither built in nor brought by the tree."""
+    names = value.split(",") if isinstance(value, str) else value
+    found = [str(name).strip() for name in names]
+    return [
+        f"there is no returner {name!r}; there are {', '.join(RETURNERS)}, and modules in _returners"
+        for name in found
+        if name and name not in RETURNERS and not brought("returners", name)
+    ]
 
 
 def _judge_beacon(name: str) -> Judgement:

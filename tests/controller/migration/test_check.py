@@ -129,6 +129,22 @@ def test_includes_and_reactors_of_absolute_paths(machine, check):
     assert items["runner", "nope.at"]["place"] == f"{root}/srv/reactor/two.sls:2"
 
 
+def test_what_configurations_often_have(machine, check):
+    machine({
+        "etc/salt/master": "output: nested\nrenderer: jinja|yaml|gpg\next_pillar:\n- vault: path=secret/a\n"
+                           "rest_cherrypy: {port: 8000}\n",
+        "etc/salt/minion": "id: a\nreturn: redis,mysql,own\nenvironment: dev\n",
+        "srv/salt/_returners/own.py": "def returner(ret):\n    pass\n",
+    })  # fmt: skip
+    _, _, items = check()
+    assert items["option", "output"]["verdict"] == "different"
+    assert "#!jinja|yaml|gpg" in items["option", "renderer"]["how"]
+    assert "vault.read_secret" in items["external pillar", "vault"]["how"]
+    assert items["option", "rest_cherrypy"]["docs"] == "docs/salt-api.md"
+    assert items["option", "return"]["how"].startswith("there is no returner 'mysql'")
+    assert items["option", "environment"]["verdict"] == "different"
+
+
 def test_nothing_is_overwritten_and_nothing_changed_in_place(machine, saltern, tmp_path):
     machine({"etc/salt/master": "timeout: 3\n", "out/minion": "mine\n", "etc/salt/minion": "id: a\n"})
     command = ("migrate", "check", str(tmp_path / "etc/salt"), "--root", str(tmp_path), "--write")
