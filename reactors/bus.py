@@ -218,6 +218,11 @@ class Bus:
         for event in fired:
             self._offer(event)
 
+    @property
+    def last(self) -> int:
+        """Id of the newest event, which is their number."""
+        return self._last
+
     def publish(self, tag: str, data: Mapping[str, Any], *, cause: int = 0, revision: str = "") -> Event:
         """Fire an event; returns it, so that its id can be the cause of the next."""
         event = self.make(tag, data, cause=cause, revision=revision)

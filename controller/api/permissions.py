@@ -69,6 +69,7 @@ NEEDS: Mapping[str, str] = {
             "GET /notifications/spool",
             "GET /minions",
             "GET /minions/presence",
+            "GET /activity",
             "GET /job",
             "GET /events",
         ),

@@ -14,10 +14,12 @@ from dataclasses import dataclass
 from msgspec import structs
 
 from controller.adoption.adoptions import Adoptions
+from controller.api.activity import runs_under_way, slowest_minions
 from controller.api.blames import blame
 from controller.api.key_changes import KeyChanges, token_view
 from controller.api.minion_pages import chosen_by_name, chosen_by_state, needs_a_look
 from controller.api.run_details import entries_with_causes, with_cause
+from controller.compilation.build_reconciler import BuildReconciler
 from controller.compilation.cluster.executor_report import ExecutorReport
 from controller.compilation.source_reconciler import SourceReconciler
 from controller.engines.engines import Engines
@@ -59,6 +61,7 @@ from controller.schedules.controller_schedule import ControllerSchedule
 from controller.schema.blame import BlameView
 from controller.schema.errors import ServiceError
 from controller.schema.events import DROPPED, EventView, WhyView
+from controller.schema.fleet.activity import ActivityQuery, ActivityView
 from controller.schema.fleet.adoption import AdoptQuestion, AdoptView
 from controller.schema.fleet.minion_pages import MinionPage, MinionPageQuery
 from controller.schema.fleet.notifications import NotificationsView, ReceiverTestView, SpooledMessage
@@ -128,16 +131,19 @@ SYNC_SECONDS = 3600.0
 _TOGETHER = 100
 """Events that are sent to a reader in one piece: a tenth of the time that they take one by one."""
 _TOGETHER_BYTES = 64 * 1024
+_ROLLOUTS = 20
+"""The newest, of which those are told that go on."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GitSources:
-    """The remotes, and what of them is live."""
+    """The remotes, what of them is live, and what is compiled of that."""
 
     source: Source
     changes: Changes
     live: LiveRevision
     reconciler: SourceReconciler
+    builds: BuildReconciler
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -238,6 +244,25 @@ class ControllerService:
     async def fleet_status(self, by: GroupScope) -> FleetStatusView:
         """See `ControllerApi`."""
         return await self.fleet.status.view(by)
+
+    async def activity(self, query: ActivityQuery) -> ActivityView:
+        """See `ControllerApi`."""
+        sessions = self.minions.jobs.sessions
+        runs, open_runs = await runs_under_way(self.store, sessions, query.limit)
+        slowest = await slowest_minions(self.store, query.limit)
+        return ActivityView(
+            at=self.runners.ports.clock(),
+            events=self.telemetry.bus.last,
+            accepted=self.state.keyring.count_accepted(),
+            connected=len(sessions),
+            runs=runs,
+            open_runs=open_runs,
+            queue=self.minions.reconciler.waiting,
+            compiling=self.git.builds.compiling,
+            compile_queue=self.git.builds.waiting,
+            rollouts=tuple(rollout_view(one) for one in self.fleet.rollouts.newest(_ROLLOUTS) if not one.ended),
+            slowest=slowest,
+        )
 
     def returners(self) -> Sequence[ReturnerStatus]:
         """See `ControllerApi`."""

@@ -39,14 +39,21 @@ class Client:
         config_dir: the folder.
         token: that is shown; empty: none, None: the one that the user has.
         socket_path: of the controller; None: read from the folder.
+        seconds: that an answer may take; None: it comes when it comes.
     """
 
-    def __init__(self, config_dir: Path, token: str | None = None, socket_path: Path | None = None) -> None:
+    def __init__(
+        self,
+        config_dir: Path,
+        token: str | None = None,
+        socket_path: Path | None = None,
+        seconds: float | None = None,
+    ) -> None:
         self._socket = socket_path or socket_of(config_dir)
         self._config_dir = config_dir
         transport = httpx.HTTPTransport(uds=str(self._socket), verify=False)
         # Answers come when they come: a run may last for hours, and the controller keeps its own time.
-        timeout = httpx.Timeout(None, connect=10.0)
+        timeout = httpx.Timeout(seconds, connect=seconds or 10.0)
         shown = shown_token() if token is None else token
         headers = {"authorization": f"Bearer {shown}"} if shown else {}
         self._http = httpx.Client(

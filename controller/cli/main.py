@@ -9,6 +9,7 @@ import importlib
 import os
 import sys
 from collections.abc import Sequence
+from typing import Any
 
 import click
 
@@ -18,6 +19,7 @@ from options.near_names import did_you_mean, near
 
 VERBS: dict[str, tuple[str, str]] = {
     "status": ("status", "Sync and health of all minions."),
+    "top": ("terminal.top", "What the fleet is doing now."),
     "diff": ("diff", "What is pending on minions, and what drifted."),
     "history": ("history", "Runs, newest first."),
     "show": ("show", "One run with all that came of it."),
@@ -61,6 +63,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "compile": ("local.compile", "Compile a minion's highstate from folders, without a controller."),
     "lint": ("local.lint", "Check a tree of states and pillar for what is wrong in it."),
     "migrate": ("migration.migrate", "From Salt: what works, what differs, and how minions compile with both."),
+    "completion": ("terminal.completion", "Have a shell complete verbs, options, minions and functions."),
     "backup": ("local.backup", "The store and the keys of a controller as one archive, and back."),
     "call": ("call", "Run a function on this machine."),
     "init": ("setup.init", "Set up a controller on this machine."),
@@ -120,7 +123,7 @@ class Verbs(click.Group):
 _EPILOG = """\b
 Exit codes: 0 ok, 1 failed, 2 changes pending, 3 controller unreachable,
 4 compile error, 5 no minion matches, 64 wrong usage.
-Completion: eval "$(_SALTERN_COMPLETE=bash_source saltern)"  (or zsh, fish)
+Completion: eval "$(saltern completion bash)"  (or zsh, fish)
 """
 
 
@@ -148,7 +151,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def run(arguments: Sequence[str]) -> int:
     """Run a verb; its exit code."""
     try:
-        result = saltern.main(list(arguments), prog_name="saltern", standalone_mode=False)
+        result = saltern.main(list(arguments), prog_name="saltern", standalone_mode=False, **_forced_colours())
     except Failure as failure:
         failure.show()
         return failure.code
@@ -168,6 +171,12 @@ def run(arguments: Sequence[str]) -> int:
         click.echo("interrupted", err=True)
         return INTERRUPTED
     return result if isinstance(result, int) else OK
+
+
+def _forced_colours() -> dict[str, Any]:
+    """Keeps click from taking colours out of what goes to no terminal, where `CLICOLOR_FORCE` asks for them."""
+    forced = os.environ.get("CLICOLOR_FORCE", "0") not in ("", "0") and not os.environ.get("NO_COLOR")
+    return {"color": True} if forced else {}
 
 
 def _related(error: click.UsageError) -> click.UsageError:

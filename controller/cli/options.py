@@ -51,6 +51,33 @@ _TARGETING = (
     ("-C", "--compound", "compound", "TARGET mixes these (`G@os:Debian and web*`)."),
 )
 
+
+def optional_number(name: str, default: str) -> type[click.Command]:
+    """A command whose option may have a number behind it, or none.
+
+    click takes whatever stands behind such an option as its value, so `--watch 'web*'` would have no TARGET.
+    """
+
+    class WithOptionalNumber(click.Command):
+        def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+            place = args.index(name) if name in args else -1
+            if place >= 0 and "--" not in args[:place]:
+                following = args[place + 1] if place + 1 < len(args) else ""
+                if not _is_number(following):
+                    args = [*args[:place], f"{name}={default}", *args[place + 1 :]]
+            return super().parse_args(ctx, args)
+
+    return WithOptionalNumber
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
 _DELIMITED = {"grain": "G", "grain_pcre": "P", "pillar": "I", "pillar_pcre": "J"}
 """Kinds of targets with levels, as compound targets have them: `G/@os/Debian`."""
 

@@ -1,6 +1,7 @@
 """Prints answers: data on stdout, remarks on stderr; tables and colours on a terminal, plain text elsewhere.
 
-`NO_COLOR` (no-color.org) and `TERM=dumb` turn colours off.
+`NO_COLOR` (no-color.org) and `TERM=dumb` turn colours off; `CLICOLOR_FORCE` turns them on where there is no terminal
+(https://bixense.com/clicolors/).
 """
 
 from __future__ import annotations
@@ -78,7 +79,14 @@ def plain_table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str
     """Columns of equal width, two spaces between; empty cells are `-`, so that each line has as many."""
     cells = [tuple(head.upper().replace(" ", "_") for head in heads), *(tuple(c or "-" for c in row) for row in rows)]
     widths = [max(len(row[column]) for row in cells) for column in range(len(heads))]
-    return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in cells]
+    lines = []
+    for row in cells:
+        padded = [
+            styled(cell, fg=COLOURS.get(cell)) + " " * (width - len(cell))
+            for cell, width in zip(row, widths, strict=True)
+        ]
+        lines.append("  ".join(padded).rstrip())
+    return lines
 
 
 def _terminal_table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
@@ -97,8 +105,15 @@ def styled(text: str, **style: Any) -> str:
 
 
 def coloured() -> bool:
-    """Whether stdout takes colours."""
-    return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+    """Whether stdout takes colours. `NO_COLOR` wins over `CLICOLOR_FORCE`, which wins over what stdout is."""
+    if os.environ.get("NO_COLOR"):
+        return False
+    return colours_forced() or (sys.stdout.isatty() and os.environ.get("TERM") != "dumb")
+
+
+def colours_forced() -> bool:
+    """Whether there are colours wherever stdout goes."""
+    return os.environ.get("CLICOLOR_FORCE", "0") not in ("", "0") and not os.environ.get("NO_COLOR")
 
 
 def remark(text: str) -> None:
@@ -160,6 +175,12 @@ def nested(value: Any, indent: int = 0) -> list[str]:
 def counted(count: int, noun: str) -> str:
     """`1 minion`, `3 minions`."""
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
+def bar(done: int, total: int, width: int = 20) -> str:
+    """`[#####---------------]`: how much is done of a whole, in so many columns beside the brackets."""
+    full = width * min(done, total) // total if total > 0 else 0
+    return f"[{'#' * full}{'-' * (width - full)}]"
 
 
 _FATES = {"reported": "reported", "left": "left", "held": "held back", "no-inverse": "no inverse"}

@@ -6,6 +6,7 @@ it, a line for each step of a minion.
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -32,6 +33,12 @@ class ProgressLine:
         self._redrawn = redrawn
         self._running: dict[str, CallProgress] = {}
         self._drawn = False
+        self._total = self._returned = 0
+
+    def begin(self, minions: int) -> None:
+        """So many minions are waited for."""
+        self._total, self._returned = minions, 0
+        self._draw()
 
     def update(self, item: CallProgress) -> None:
         """A minion says how far it is."""
@@ -45,6 +52,7 @@ class ProgressLine:
     def aside(self, minion: str) -> Iterator[None]:
         """Out of the way while the answer of a minion is printed; that one runs no more."""
         self._running.pop(minion, None)
+        self._returned += 1
         self.clear()
         yield
         self._draw()
@@ -56,15 +64,18 @@ class ProgressLine:
         self._drawn = False
 
     def _draw(self) -> None:
-        if self.shown and self._redrawn and self._running:
-            click.echo(_CLEAR + _line(list(self._running.values()), get_terminal_size().columns), nl=False, err=True)
+        several = 1 < self._total > self._returned
+        if self.shown and self._redrawn and (self._running or several):
+            whole = f"{output.bar(self._returned, self._total)} {self._returned}/{self._total}" if several else ""
+            line = _line(whole, list(self._running.values()), get_terminal_size().columns)
+            click.echo(_CLEAR + line, nl=False, err=True)
             self._drawn = True
 
 
 @contextmanager
 def progress_line(*, shown: bool | None = None) -> Iterator[ProgressLine]:
     """A line for as long as a verb waits; `shown`: whether there is one, None: on a terminal."""
-    terminal = sys.stderr.isatty()
+    terminal = sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
     line = ProgressLine(terminal if shown is None else shown, redrawn=terminal)
     try:
         yield line
@@ -72,11 +83,11 @@ def progress_line(*, shown: bool | None = None) -> Iterator[ProgressLine]:
         line.clear()
 
 
-def _line(running: list[CallProgress], width: int) -> str:
-    """The minion that spoke last, and how many more there are."""
-    newest = running[-1]
-    more = f"  (+{len(running) - 1} more running)" if len(running) > 1 else ""
-    return (_text(newest) + more)[: max(width - 1, 10)]
+def _line(whole: str, running: list[CallProgress], width: int) -> str:
+    """How many have returned, the minion that spoke last, and how many more there are."""
+    newest = _text(running[-1]) if running else ""
+    more = f"(+{len(running) - 1} more running)" if len(running) > 1 else ""
+    return "  ".join(part for part in (whole, newest, more) if part)[: max(width - 1, 10)]
 
 
 def _text(item: CallProgress) -> str:

@@ -105,6 +105,8 @@ class BuildReconciler:
     """Minions to look at when the compile in progress has ended."""
     _compiled: asyncio.Event = field(default_factory=asyncio.Event)
     _compiling: asyncio.Task[None] | None = None
+    _in_compile: int = 0
+    """Minions of the compile in progress that are not stored yet."""
     _reviewed: str = ""
     """Digest of the revision for which everyone was looked at."""
     _affected: set[str] = field(default_factory=set)
@@ -184,6 +186,16 @@ class BuildReconciler:
         """Compile all minions: what is known of their reads is wrong."""
         self.builder.dependency_index.forget()
         self.compile_again(self._minions)
+
+    @property
+    def compiling(self) -> int:
+        """Minions that are compiled now."""
+        return self._in_compile
+
+    @property
+    def waiting(self) -> int:
+        """Minions that are looked at next, most of which are compiled then."""
+        return len(self._queue) + len(self._after_compile)
 
     # --- the queue ---
 
@@ -389,7 +401,7 @@ class BuildReconciler:
             log.exception("compile failed; retrying")
             await asyncio.sleep(RETRY_SECONDS)
         finally:
-            self._compiling = None
+            self._compiling, self._in_compile = None, 0
             waiting, self._after_compile = self._after_compile, set()
             self._wake({*minions, *waiting})
 
@@ -408,6 +420,7 @@ class BuildReconciler:
             self._of(minion).query = None
         if not found:
             return
+        self._in_compile = len(found)
         request = self.requests.request(trees, sorted(found, key=lambda record: record.id))
         async for batch in self.builder.compile(request, trees.revision, causes):
             for answer in batch.stored:
@@ -416,6 +429,7 @@ class BuildReconciler:
                 self._stored(answer, inputs[answer.minion_id])
             for answer in batch.unfinished:
                 self._left_unfinished(answer, inputs[answer.minion_id])
+            self._in_compile -= len(batch.stored) + len(batch.unfinished)
             self._fleet_changed |= any(answer.fleet_marks for answer in (*batch.stored, *batch.unfinished))
 
     def _stored(self, answer: CompiledMinion, inputs: Inputs) -> None:

@@ -164,7 +164,11 @@ def compose_service(
             changes=parts.keys, own=shared.keypair, tokens=shared.enrolment_tokens, rotations=parts.rotations
         ),
         git=GitSources(
-            source=resources.source, changes=resources.changes, live=shared.live, reconciler=compilation.sources
+            source=resources.source,
+            changes=resources.changes,
+            live=shared.live,
+            reconciler=compilation.sources,
+            builds=compilation.builds,
         ),
         minions=actions,
         pull_requests=parts.pull_requests,

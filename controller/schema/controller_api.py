@@ -10,6 +10,7 @@ from typing import Protocol
 
 from controller.schema.blame import BlameView
 from controller.schema.events import EventView, WhyView
+from controller.schema.fleet.activity import ActivityQuery, ActivityView
 from controller.schema.fleet.adoption import AdoptQuestion, AdoptView
 from controller.schema.fleet.minion_pages import MinionPage, MinionPageQuery
 from controller.schema.fleet.notifications import NotificationsView, ReceiverTestView, SpooledMessage
@@ -85,6 +86,9 @@ class ControllerApi(Protocol):
 
     async def fleet_status(self, by: GroupScope) -> FleetStatusView:
         """Where the fleet, its environments or its waves stand."""
+
+    async def activity(self, query: ActivityQuery) -> ActivityView:
+        """What the fleet is doing now."""
 
     def returners(self) -> Sequence[ReturnerStatus]:
         """Returners that ever got something, and how they are doing."""

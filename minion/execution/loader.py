@@ -186,7 +186,12 @@ def _of_language(fun: str) -> bool:
 
 def names() -> list[str]:
     """Full names of all functions, sorted."""
-    return sorted(f"{module}.{name}" for module in MODULES for name in (*functions_of(module), *_added(module)))
+    return sorted(f"{module}.{name}" for module in MODULES for name in names_in(module))
+
+
+def names_in(module: str) -> list[str]:
+    """Names of the functions of a module, without its own, which imports that module alone."""
+    return [*functions_of(module), *_added(module)]
 
 
 def usage(fun: str, function: Function) -> str:

@@ -32,6 +32,8 @@ from controller.observe.metrics import Metrics
 from controller.observe.minion_metrics import MinionSample
 from controller.schema.errors import ServiceError
 from controller.schema.events import EventView, WhyStep, WhyView
+from controller.schema.fleet.activity import ActiveRun, ActivityQuery, ActivityView
+from controller.schema.fleet.minion_pages import MinionPage, MinionPageQuery
 from controller.schema.fleet.status import (
     FleetStatusView,
     GroupCondition,
@@ -183,6 +185,22 @@ class Desk:
             ),
         )
         return FleetStatusView(at=2_000.0, groups=(group,))
+
+    async def minion_page(self, query: MinionPageQuery) -> MinionPage:
+        """By a part of their names."""
+        found = [each for each in await self.status(None) if query.text in each.minion]
+        return MinionPage(minions=tuple(found[: query.limit]), total=len(found), offset=0, at=1.0)
+
+    async def activity(self, query: ActivityQuery) -> ActivityView:
+        """One run, which is half through."""
+        run = ActiveRun(
+            run_id="run-9", minion="web1", kind="apply", state="started", created=time.time() - 60, done=3, total=6,
+            text="3/6 nginx (pkg.installed)", connected=True,
+        )  # fmt: skip
+        return ActivityView(
+            at=time.time(), events=int(time.time()), accepted=3, connected=2, runs=(run,)[: query.limit], open_runs=1,
+            queue=0, compiling=0, compile_queue=0, rollouts=(), slowest=(),
+        )  # fmt: skip
 
     def executor(self) -> ExecutorStatus:
         """This machine."""

@@ -8,6 +8,7 @@ from litestar import Response, get, post
 
 from controller.api import encoding
 from controller.api.asked import AdminRequest, body_of, query_of, service_of, user_of
+from controller.schema.fleet.activity import ActivityQuery
 from controller.schema.fleet.minion_pages import MinionPageQuery
 from controller.schema.jobs import JobQuery, JobsQuery
 from controller.schema.requests import StatusQuery
@@ -47,4 +48,10 @@ async def presence(request: AdminRequest) -> Response[bytes]:
     return encoding.answer(tuple(await service_of(request).presence(target)))
 
 
-ROUTES: Final = (jobs, job, kill, minion_page, presence)
+@get("/activity")
+async def activity(request: AdminRequest) -> Response[bytes]:
+    """`saltern top`."""
+    return encoding.answer(await service_of(request).activity(query_of(request, ActivityQuery)))
+
+
+ROUTES: Final = (jobs, job, kill, minion_page, presence, activity)

@@ -8,14 +8,14 @@ from pathlib import Path
 
 import click
 
-from controller.cli import options, output
+from controller.cli import offers, options, output
 from controller.cli.failure import Failure
 from controller.cli.trees import parse_path, snapshot_of
 
 
 @click.command("cat")
 @click.argument("path")
-@click.option("--env", "saltenv", help="Saltenv; base when PATH names none.")
+@click.option("--env", "saltenv", shell_complete=offers.environments, help="Saltenv; base when PATH names none.")
 @click.option("--rev", help="Branch, tag, pull request or commit in place of what is live.")
 @click.option("--pillar", is_flag=True, help="Look into the pillar tree.")
 @options.out

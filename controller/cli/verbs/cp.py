@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import click
 
-from controller.cli import options, output
+from controller.cli import offers, options, output
 from controller.cli.client import Client
 from controller.cli.failure import FAILED, OK, USAGE, Failure
 from controller.schema.minions import StatusView
@@ -34,7 +34,7 @@ class _File(NamedTuple):
 
 
 @click.command("cp")
-@click.argument("target")
+@click.argument("target", shell_complete=offers.minions)
 @click.argument("sources", nargs=-1, required=True, metavar="SOURCE... DEST")
 @options.targeting
 @click.option("-t", "--timeout", type=click.FloatRange(0.1), default=30.0, show_default=True, help="Of each piece.")

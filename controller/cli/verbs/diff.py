@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import click
 
-from controller.cli import options, output
+from controller.cli import offers, options, output
 from controller.cli.client import Client
 from controller.cli.failure import COMPILE, FAILED, OK, PENDING
 from controller.cli.report_output import Form, exit_code, last_report, show
@@ -24,7 +24,7 @@ _MOST_CODE = 300
 
 
 @click.command("diff")
-@click.argument("minions", metavar="[MINION]...", nargs=-1)
+@click.argument("minions", metavar="[MINION]...", nargs=-1, shell_complete=offers.minions)
 @click.option("--rev", metavar="A..B", help="From one revision to another; an empty side is what is live.")
 @click.option("--target", help="Only minions that this glob (or the kind given) matches.")
 @options.targeting

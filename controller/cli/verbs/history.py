@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from controller.cli import options, output
+from controller.cli import offers, options, output
 from controller.cli.client import Client
 from controller.cli.verbs.show import show_run
 from controller.schema.runs import MOST_WITH_CAUSES, CausedEntry, HistoryEntry, RunView
@@ -17,7 +17,7 @@ _JID = re.compile(r"\d{20}|(drift|scheduled)-.+")
 
 
 @click.command("history")
-@click.argument("name", metavar="[MINION|JID]", required=False)
+@click.argument("name", metavar="[MINION|JID]", required=False, shell_complete=offers.runs_and_minions)
 @click.option(
     "-n", "--limit", type=click.IntRange(1, 100_000), default=20, show_default=True, help="Most runs to show."
 )

@@ -7,20 +7,9 @@ from pathlib import Path
 
 import click
 
-from controller.cli import options, output
+from controller.cli import offers, options, output
 from controller.cli.client import Client
-from controller.cli.failure import Failure
 from controller.schema.orchestrations import OrchestrationDetail, OrchestrationStep, OrchestrationView
-
-
-def _jids(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
-    """What shells offer as JID."""
-    try:
-        with Client(context.params.get("config_dir") or options.DEFAULT_CONFIG_DIR) as client:
-            views = client.get("/orchestrations", tuple[OrchestrationView, ...])
-    except Failure:
-        return []
-    return [view.jid for view in views if view.jid.startswith(incomplete)]
 
 
 @click.group("orchestrations", no_args_is_help=True)
@@ -45,7 +34,7 @@ def list_command(limit: int, out: str, config_dir: Path) -> None:
 
 
 @orchestrations_command.command("show")
-@click.argument("jid", shell_complete=_jids)
+@click.argument("jid", shell_complete=offers.orchestrations)
 @options.out
 @options.config_dir
 def show_command(jid: str, out: str, config_dir: Path) -> None:

@@ -6,14 +6,14 @@ from pathlib import Path
 
 import click
 
-from controller.cli import options, output
+from controller.cli import offers, options, output
 from controller.cli.client import Client
 from controller.schema.requests import TargetQuestion
 from controller.schema.targets import TargetExpression
 
 
 @click.command("pause")
-@click.argument("target")
+@click.argument("target", shell_complete=offers.minions)
 @options.targeting
 @options.out
 @options.config_dir
@@ -23,7 +23,7 @@ def pause_command(target: str, kind: str | None, out: str, config_dir: Path) -> 
 
 
 @click.command("resume")
-@click.argument("target")
+@click.argument("target", shell_complete=offers.minions)
 @options.targeting
 @options.out
 @options.config_dir
@@ -33,7 +33,7 @@ def resume_command(target: str, kind: str | None, out: str, config_dir: Path) ->
 
 
 @click.command("confirm")
-@click.argument("target")
+@click.argument("target", shell_complete=offers.minions)
 @options.targeting
 @options.out
 @options.config_dir

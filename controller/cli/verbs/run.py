@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from controller.cli import options, output
+from controller.cli import offers, options, output
 from controller.cli.client import Client
 from controller.cli.credentials import credential_options, show_credentials
 from controller.cli.failure import FAILED, INTERRUPTED, OK
@@ -26,8 +26,8 @@ from minion.call.options import OUTPUTTERS
 
 
 @click.command("run")
-@click.argument("target")
-@click.argument("function", required=False, default="")
+@click.argument("target", shell_complete=offers.minions)
+@click.argument("function", required=False, default="", shell_complete=offers.functions)
 @click.argument("arguments", nargs=-1)
 @options.targeting
 @click.option(
@@ -222,6 +222,7 @@ def _wait(client: Client, question: CallQuestion, shown: JobOutput, *, progress:
         for item in client.stream("/call", structs.replace(question, progress=line.shown)):
             if isinstance(item, CallStarted):
                 shown.started(item)
+                line.begin(len(item.minions))
                 for unknown in unknown_returns(item):
                     shown.returned(unknown)
             elif isinstance(item, CallProgress):

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from controller.cli import options, output
+from controller.cli import offers, options, output
 from controller.cli.client import Client
 from controller.cli.failure import FAILED, OK, Failure
 from controller.cli.verbs.local.schedule import next_command
@@ -28,7 +28,7 @@ _TIMES = ("seconds", "minutes", "hours", "days", "cron", "when", "once")
 def _jobs(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
     """What shells offer as JOB."""
     try:
-        with Client(context.params.get("config_dir") or options.DEFAULT_CONFIG_DIR) as client:
+        with Client(context.params.get("config_dir") or options.DEFAULT_CONFIG_DIR, seconds=offers.SECONDS) as client:
             view = client.get("/schedule", ScheduleView)
     except Failure:
         return []
@@ -48,7 +48,7 @@ _timeout = click.option(
 
 
 @schedule_command.command("list")
-@click.argument("target", required=False)
+@click.argument("target", required=False, shell_complete=offers.minions)
 @options.targeting
 @_timeout
 @options.out
@@ -77,7 +77,7 @@ def list_command(target: str | None, kind: str | None, timeout: float, out: str,
 
 @schedule_command.command("run")
 @click.argument("job", shell_complete=_jobs)
-@click.argument("target", required=False)
+@click.argument("target", required=False, shell_complete=offers.minions)
 @options.targeting
 @click.option("--force", is_flag=True, help="Also a job that is disabled, and beside runs of it that go on.")
 @_timeout
@@ -109,7 +109,7 @@ def run_command(
 
 @schedule_command.command("enable")
 @click.argument("job", required=False, shell_complete=_jobs)
-@click.argument("target", required=False)
+@click.argument("target", required=False, shell_complete=offers.minions)
 @click.option("--all", "whole", is_flag=True, help="The whole schedule; then the first argument is TARGET.")
 @options.targeting
 @_timeout
@@ -122,7 +122,7 @@ def enable_command(**given: Any) -> int:
 
 @schedule_command.command("disable")
 @click.argument("job", required=False, shell_complete=_jobs)
-@click.argument("target", required=False)
+@click.argument("target", required=False, shell_complete=offers.minions)
 @click.option("--all", "whole", is_flag=True, help="The whole schedule; then the first argument is TARGET.")
 @options.targeting
 @_timeout

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from controller.cli import options, output
+from controller.cli import offers, options, output
 from controller.cli.client import Client
 from controller.cli.failure import FAILED, NO_TARGET, Failure
 from controller.cli.step_output import show_step
@@ -15,7 +15,7 @@ from controller.schema.runs import RunView
 
 
 @click.command("show")
-@click.argument("name", metavar="RUN|MINION")
+@click.argument("name", metavar="RUN|MINION", shell_complete=offers.runs_and_minions)
 @click.option("--changes", is_flag=True, help="Leave out states that had nothing to do.")
 @options.out
 @options.config_dir

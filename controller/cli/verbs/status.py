@@ -2,30 +2,34 @@
 
 from __future__ import annotations
 
-import contextlib
-import time
 from functools import partial
 from pathlib import Path
 
 import click
 
-from controller.cli import options, output
+from controller.cli import offers, options, output
 from controller.cli.client import Client
 from controller.cli.group_output import show_groups
+from controller.cli.status_rows import HEADS, row_of
 from controller.cli.workers_output import complaint_of
 from controller.schema.fleet.status import FleetStatusView
-from controller.schema.minions import EngineStatus, MinionStatus, ReturnerStatus, StatusView
+from controller.schema.minions import EngineStatus, ReturnerStatus, StatusView
 
 
-@click.command("status")
-@click.argument("target", required=False)
+@click.command("status", cls=options.optional_number("--watch", "2"))
+@click.argument("target", required=False, shell_complete=offers.minions)
 @options.targeting
 @click.option(
     "--by",
     type=click.Choice(["fleet", "environment", "wave"]),
     help="Show minions together: counts, revisions, conditions, and why some are not well.",
 )
-@click.option("--watch", is_flag=True, help="Show it again every two seconds until Ctrl-C.")
+@click.option(
+    "--watch",
+    type=click.FloatRange(0.5, 86_400),
+    metavar="[SECONDS]",
+    help="Show it until Ctrl-C: again when something happens, and after so many seconds (2).",
+)
 @click.option(
     "-v",
     "--verbose",
@@ -35,33 +39,42 @@ from controller.schema.minions import EngineStatus, MinionStatus, ReturnerStatus
 @options.out
 @options.config_dir
 def status_command(
-    target: str | None, kind: str | None, by: str | None, watch: bool, verbose: bool, out: str, config_dir: Path
+    target: str | None, kind: str | None, by: str | None, watch: float | None, verbose: bool, out: str, config_dir: Path
 ) -> None:
     """Sync and health of all minions, or of those that TARGET (a glob) matches."""
     if kind is not None and target is None:
         raise click.UsageError(f"a kind of target ({kind}) needs a TARGET")
     if by is not None and target is not None:
         raise click.UsageError("--by shows all minions: leave TARGET out")
+    query = {} if target is None else {"expression": target, "kind": kind}
+
+    def ask(client: Client) -> StatusView:
+        return client.get("/status", StatusView, **query)
+
+    def ask_groups(client: Client) -> FleetStatusView:
+        return client.get("/status/fleet", FleetStatusView, by=by)
+
+    if watch is not None:
+        # What draws takes a tenth of the time in which a status is shown once.
+        from controller.cli.live.status_watch import watch_groups, watch_status
+
+        if by is None:
+            watch_status(config_dir, watch, ask, partial(_show, out=out, verbose=verbose), out, drawn=not verbose)
+        else:
+            watch_groups(config_dir, watch, ask_groups, partial(show_groups, out=out), out)
+        return
     with Client(config_dir) as client:
-        while True:
-            query = {} if target is None else {"expression": target, "kind": kind}
-            show = partial(_show, client.get("/status", StatusView, **query), out, verbose) if by is None else None
-            show = show or partial(show_groups, client.get("/status/fleet", FleetStatusView, by=by), out)
-            if watch and out == "text":
-                click.clear()
-            show()
-            if not watch:
-                return
-            with contextlib.suppress(InterruptedError):
-                time.sleep(2)
+        if by is None:
+            _show(ask(client), out, verbose)
+        else:
+            show_groups(ask_groups(client), out)
 
 
 def _show(view: StatusView, out: str, verbose: bool) -> None:
     if out != "text":
         output.document(view, out)
         return
-    heads = ("Minion", "Sync", "Health", "Applied", "Attempted", "Since", "Seen", "Message")
-    output.table(heads, [_row(minion) for minion in view.minions])
+    output.table(HEADS, [row_of(minion) for minion in view.minions])
     for minion in view.minions if verbose else ():
         for error in minion.errors:
             click.echo(f"\n{minion.minion}:\n{output.printable(error)}")
@@ -110,16 +123,3 @@ def _tell_engine(one: EngineStatus, verbose: bool) -> None:
     text += f", waited {output.counted(one.waits, 'time')} to send events" if one.waits else ""
     if one.failures or one.waits or one.state == "waiting" or verbose:
         output.remark(f"{text}: {output.printable(one.error)}" if one.error else text)
-
-
-def _row(minion: MinionStatus) -> tuple[str, ...]:
-    return (
-        minion.minion,
-        minion.sync,
-        minion.health,
-        minion.applied_revision,
-        minion.attempted_revision,
-        output.ago(minion.applied_at),
-        "now" if minion.connected else output.ago(minion.last_seen) or "never",
-        minion.message,
-    )

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from controller.cli import options, output
+from controller.cli import offers, options, output
 from controller.cli.client import Client
 from controller.cli.failure import FAILED, OK, PENDING
 from controller.cli.progress import progress_line
@@ -20,7 +20,7 @@ _WAITING = ("pending", "paused", "outside-window", "waits-for-rollout")
 
 
 @click.command("sync")
-@click.argument("target", default="*")
+@click.argument("target", default="*", shell_complete=offers.minions)
 @options.targeting
 @click.option("--whole", is_flag=True, help="The whole highstate, not only what is pending.")
 @click.option("--test", is_flag=True, help="Change nothing; say what would change.")

@@ -207,6 +207,14 @@ class Runs:
         """Runs without a result, newest first."""
         return self.newest(minion=minion, open_only=True, limit=None)
 
+    def oldest_open(self, limit: int) -> tuple[list[RunRecord], int]:
+        """The oldest runs without a result, and how many there are."""
+        where = text("state IN ('requested', 'started')")  # as the partial index says it
+        with self.database.read() as connection:
+            rows = connection.execute(select(runs).where(where).order_by(runs.c.seq).limit(limit))
+            found = [record(row._mapping) for row in rows]
+            return found, connection.execute(select(func.count()).select_from(runs).where(where)).scalar_one()
+
     def open_of(self, ids: Sequence[str]) -> list[RunRecord]:
         """Runs of these minions without a result, newest first."""
         with self.database.read() as connection:

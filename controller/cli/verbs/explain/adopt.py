@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 import click
 from msgspec import structs
 
-from controller.cli import options, output
+from controller.cli import offers, options, output
 from controller.cli.client import Client
 from controller.cli.failure import FAILED, OK, PENDING, Failure
 from controller.schema.fleet.adoption import AdoptCommit, AdoptedState, AdoptQuestion, AdoptView, RefusedState
@@ -42,7 +42,7 @@ class _Wanted:
 
 
 @click.command("adopt")
-@click.argument("minion")
+@click.argument("minion", shell_complete=offers.minions)
 @click.argument("state", required=False)
 @click.option("-y", "--yes", is_flag=True, help="Push the branch, and ask nothing.")
 @click.option("--dry-run", is_flag=True, help="Show what would be pushed, and ask nothing.")

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from controller.cli import options, output
+from controller.cli import offers, options, output
 from controller.cli.client import Client
 from controller.schema.blame import BlamePlace, BlameState, BlameView
 from highstate.types import state_title
@@ -19,7 +19,7 @@ _LONGEST = 60
 
 
 @click.command("blame")
-@click.argument("minion")
+@click.argument("minion", shell_complete=offers.minions)
 @click.argument("state")
 @options.out
 @options.config_dir

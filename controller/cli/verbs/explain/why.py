@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from controller.cli import options, output
+from controller.cli import offers, options, output
 from controller.cli.client import Client
 from controller.cli.step_output import show_step
 from controller.schema.events import WhyState, WhyView
@@ -23,7 +23,7 @@ _SEEN = {
 
 
 @click.command("why")
-@click.argument("minion")
+@click.argument("minion", shell_complete=offers.minions)
 @click.argument("state", required=False)
 @options.out
 @options.config_dir

@@ -9,7 +9,7 @@ from typing import Any, TypeVar, get_args
 import click
 import msgspec.structs
 
-from controller.cli import options, output
+from controller.cli import offers, options, output
 from controller.cli.client import Client
 from controller.cli.failure import FAILED, NO_TARGET, OK, Failure
 from controller.schema.jobs import JobDetail, JobKill, JobMinion, JobOutcome, JobQuery, JobView
@@ -22,17 +22,11 @@ def jobs_command() -> None:
     """Look at jobs of minions, and end them."""
 
 
-def _jids(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
-    folder = ctx.params.get("config_dir") or options.DEFAULT_CONFIG_DIR
-    with Client(folder) as client:
-        return [one.jid for one in client.get("/jobs", tuple[JobView, ...]) if one.jid.startswith(incomplete)]
-
-
 def _page(function: _Function) -> _Function:
     """Options of a part of the jobs."""
-    function = click.option("--before", default="", metavar="JID", shell_complete=_jids, help="Older than this job.")(
-        function
-    )
+    function = click.option(
+        "--before", default="", metavar="JID", shell_complete=offers.jobs, help="Older than this job."
+    )(function)
     most = click.IntRange(1, 1000)
     return click.option("-n", "--limit", type=most, default=20, show_default=True, help="At most so many.")(function)
 
@@ -76,7 +70,7 @@ def _some(function: _Function) -> _Function:
 
 
 @jobs_command.command("show")
-@click.argument("jid", shell_complete=_jids)
+@click.argument("jid", shell_complete=offers.jobs)
 @_some
 @options.out
 @options.config_dir
@@ -101,7 +95,7 @@ def last_command(missing: bool, outcomes: tuple[str, ...], out: str, config_dir:
 
 
 @jobs_command.command("kill")
-@click.argument("jid", shell_complete=_jids)
+@click.argument("jid", shell_complete=offers.jobs)
 @options.out
 @options.config_dir
 def kill_command(jid: str, out: str, config_dir: Path) -> int:

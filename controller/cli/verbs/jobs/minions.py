@@ -6,14 +6,14 @@ from pathlib import Path
 
 import click
 
-from controller.cli import options, output
+from controller.cli import offers, options, output
 from controller.cli.client import Client
 from controller.cli.failure import OK
 from controller.schema.minions import MinionPresence
 
 
 @click.command("minions")
-@click.argument("target", required=False)
+@click.argument("target", required=False, shell_complete=offers.minions)
 @options.targeting
 @click.option("--up", is_flag=True, help="Only those that are connected.")
 @click.option("--down", is_flag=True, help="Only those that are not.")

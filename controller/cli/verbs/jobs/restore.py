@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import click
 
-from controller.cli import options, output
+from controller.cli import offers, options, output
 from controller.cli.client import Client
 from controller.cli.failure import FAILED, OK, PENDING, USAGE, Failure
 from controller.schema.requests import CallQuestion
@@ -28,7 +28,7 @@ class _Copy(NamedTuple):
 
 
 @click.command("restore")
-@click.argument("minion")
+@click.argument("minion", shell_complete=offers.minions)
 @click.argument("file")
 @click.option("--list", "listed", is_flag=True, help="Show the copies that there are.")
 @click.option("--run", "run_id", default="", help="The copy made for this run, or one that begins so.")

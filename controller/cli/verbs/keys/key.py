@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from controller.cli import options, output
+from controller.cli import offers, options, output
 from controller.cli.client import Client
 from controller.cli.failure import NO_TARGET, Failure
 from controller.cli.verbs.keys import listing
@@ -193,7 +193,7 @@ def add_command(minion: str, key: str, relay: bool, out: str, config_dir: Path) 
 
 
 @key_command.command("rotate")
-@click.argument("minion", required=False)
+@click.argument("minion", required=False, shell_complete=offers.minions)
 @click.option("--controller", is_flag=True, help="The controller's key: make the next one, and tell it to minions.")
 @options.out
 @options.config_dir_of_verb

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from controller.cli import options, output
+from controller.cli import offers, options, output
 from controller.cli.client import Client
 from controller.cli.compile_inputs import mapping_of
 from controller.cli.config_folder import require_configuration
@@ -53,7 +53,7 @@ def check_command(tree: Path, config: Path | None) -> int:
 
 
 @policy_command.command("explain")
-@click.argument("minion")
+@click.argument("minion", shell_complete=offers.minions)
 @click.option("--tree", type=_TREE, help="Ask saltern.yaml of this folder, and no controller.")
 @click.option(
     "--grains", type=click.Path(path_type=Path, dir_okay=False), help="With --tree: YAML or JSON of the minion's."

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from controller.cli import options, output
+from controller.cli import offers, options, output
 from controller.cli.client import Client
 from controller.cli.failure import FAILED, OK, Failure
 from controller.schema.fleet.notifications import (
@@ -22,7 +22,7 @@ from controller.schema.fleet.notifications import (
 def _receivers(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
     """What shells offer as RECEIVER."""
     try:
-        with Client(context.params.get("config_dir") or options.DEFAULT_CONFIG_DIR) as client:
+        with Client(context.params.get("config_dir") or options.DEFAULT_CONFIG_DIR, seconds=offers.SECONDS) as client:
             view = client.get("/notifications", NotificationsView)
     except Failure:
         return []

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import click
 
-from controller.cli import options, output
+from controller.cli import offers, options, output
 from controller.cli.client import Client
 from controller.cli.failure import FAILED, OK, PENDING
 from controller.schema.fleet.rollouts import BatchView, RolloutAction, RolloutQuestion, RolloutView
 
 _COLOURS = {"Completed": "green", "Failed": "red", "RolledBack": "red", "Aborted": "red", "Paused": "yellow"}
 _OVER = ("Completed", "Failed", "Aborted", "RolledBack", "Superseded")
+_RESTING = ("Pending", "Waiting", "Paused", "Confirming")
+"""Phases in which it waits for somebody."""
 _BAD = ("Failed", "Aborted", "RolledBack")
 _WATCH_SECONDS = 0.5
 
@@ -23,13 +27,7 @@ def rollout_command() -> None:
     """Look at rollouts, and say how they go on."""
 
 
-def _rollout_ids(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
-    folder = ctx.params.get("config_dir") or options.DEFAULT_CONFIG_DIR
-    with Client(folder) as client:
-        return [one.id for one in client.get("/rollouts", tuple[RolloutView, ...]) if one.id.startswith(incomplete)]
-
-
-_rollout = click.argument("rollout", default="", shell_complete=_rollout_ids)
+_rollout = click.argument("rollout", default="", shell_complete=offers.rollouts)
 
 
 @rollout_command.command("list")
@@ -73,22 +71,43 @@ def show_command(rollout: str, out: str, config_dir: Path) -> int:
 @options.config_dir
 def watch_command(rollout: str, out: str, config_dir: Path) -> int:
     """Follow ROLLOUT until it is over, or waits for somebody."""
-    told: tuple[str, str, int] | None = None
+    from controller.cli.live.live_screen import LiveScreen, is_live
+
     with Client(config_dir) as client:
-        while True:
-            view = client.get("/rollout", RolloutView, name=rollout)
-            rollout = view.id
-            news = (view.phase, view.why, view.released)
-            if news != told and out == "text":
-                text = f"{_phase(view)} {view.released}/{view.minions} minions  {output.printable(view.why)}"
-                click.echo(f"{time.strftime('%H:%M:%S')} {text}".rstrip())
-            told = news
-            if view.phase in _OVER or view.phase in ("Pending", "Waiting", "Paused", "Confirming"):
-                break
-            time.sleep(_WATCH_SECONDS)
+        view = client.get("/rollout", RolloutView, name=rollout)
+        if out == "text" and is_live():
+            from controller.cli.live.rollout_frame import rollout_frame
+
+            with LiveScreen(whole=False) as screen:
+                for each in _until_it_rests(client, view, screen.wait):
+                    screen.show(partial(rollout_frame, each))
+                    view = each
+        else:
+            view = _told_in_lines(client, view, out)
     if out != "text":
         output.document(view, out)
     return _code(view)
+
+
+def _until_it_rests(client: Client, view: RolloutView, wait: Callable[[float], object]) -> Iterator[RolloutView]:
+    """A rollout as it goes on, this one first."""
+    yield view
+    while view.phase not in (*_OVER, *_RESTING):
+        wait(_WATCH_SECONDS)
+        view = client.get("/rollout", RolloutView, name=view.id)
+        yield view
+
+
+def _told_in_lines(client: Client, view: RolloutView, out: str) -> RolloutView:
+    """Print a line for each change; how it ends."""
+    told: tuple[str, str, int] | None = None
+    for each in _until_it_rests(client, view, time.sleep):
+        news = (each.phase, each.why, each.released)
+        if news != told and out == "text":
+            text = f"{_phase(each)} {each.released}/{each.minions} minions  {output.printable(each.why)}"
+            click.echo(f"{time.strftime('%H:%M:%S')} {text}".rstrip())
+        told, view = news, each
+    return view
 
 
 def _code(view: RolloutView) -> int:

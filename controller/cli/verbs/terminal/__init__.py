@@ -1,0 +1,1 @@
+"""Verbs about the terminal: what is drawn on it, what shells complete, what programs read."""
