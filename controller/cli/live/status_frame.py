@@ -20,7 +20,7 @@ _REMOTES = 3
 def status_frame(view: StatusView, columns: int, lines: int) -> list[str]:
     """The screen, for `columns` and `lines` of a terminal."""
     head = f"saltern status  {time.strftime('%H:%M:%S')}  {output.counted(len(view.minions), 'minion')}"
-    counts = Counter(each.sync for each in view.minions), Counter(each.health for each in view.minions)
+    counts = Counter[str](each.sync for each in view.minions), Counter[str](each.health for each in view.minions)
     told = [_counted(each, columns) for each in counts]
     top = [output.styled(cut(head, columns), bold=True), *(line for line in told if line)]
     wrong = [f"remote {each.name}: {output.printable(each.error, kept='')}" for each in view.remotes if each.error]
