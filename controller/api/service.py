@@ -259,7 +259,7 @@ class ControllerService:
             open_runs=open_runs,
             queue=self.minions.reconciler.waiting(),
             compiling=self.git.builds.compiling,
-            compile_queue=self.git.builds.waiting,
+            compile_queue=self.git.builds.waiting(),
             rollouts=tuple(rollout_view(one) for one in self.fleet.rollouts.newest(_ROLLOUTS) if not one.ended),
             slowest=slowest,
         )

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from controller.cli import output
+
 if TYPE_CHECKING:
     from highstate.lint import Finding
 
@@ -55,7 +57,7 @@ def as_json(found: Sequence[Located]) -> str:
     counts = {"error": 0, "warning": 0, "notice": 0}
     for one in found:
         counts[one.finding.severity.value] += 1
-    return json.dumps({"findings": [_plain(one) for one in found], "counts": counts}, indent=2)
+    return json.dumps(output.versioned({"findings": [_plain(one) for one in found], "counts": counts}), indent=2)
 
 
 def _plain(one: Located) -> dict[str, Any]:

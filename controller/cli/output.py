@@ -49,14 +49,48 @@ COLOURS = {
 """Words that have a colour wherever they stand alone in a table's cell."""
 
 
+SCHEMA_VERSION = 1
+"""Of the documents that verbs print. A field that is new does not change it; one that is gone, has another name or
+means something else does, and stands in CHANGELOG.md."""
+
+
 def document(view: Any, form: str, indent: int = 2) -> None:
     """Print one JSON or YAML document; `indent`: spaces of a level of JSON, 0 for one line."""
     click.echo(document_text(view, form, indent), nl=False)
 
 
+def documents_by_id(views: Mapping[str, Any], form: str) -> None:
+    """Print one document that has a view of each id, which no field of ours may stand beside."""
+    click.echo(_text({name: versioned(view) for name, view in views.items()}, form, 2), nl=False)
+
+
+def salt_document(value: Any, form: str, indent: int = 2) -> None:
+    """Print a document that has the shape of Salt's, for what reads that: nothing of ours is in it."""
+    click.echo(_text(msgspec.to_builtins(value), form, indent), nl=False)
+
+
+def json_line(view: Any) -> None:
+    """Print a view as one line of JSON, of a stream."""
+    click.echo(msgspec.json.encode(versioned(view)).decode())
+
+
 def document_text(view: Any, form: str, indent: int = 2) -> str:
     """One JSON or YAML document, with a line end."""
-    plain = msgspec.to_builtins(view)
+    return _text(versioned(view), form, indent)
+
+
+def versioned(view: Any) -> Any:
+    """The plain data of a view, whose first field is `schema_version`; of a list each row has it."""
+    match msgspec.to_builtins(view):
+        case dict() as plain:
+            return {"schema_version": SCHEMA_VERSION, **plain}
+        case list() | tuple() as rows:
+            return [versioned(row) if isinstance(row, dict) else row for row in rows]
+        case value:
+            return value
+
+
+def _text(plain: Any, form: str, indent: int) -> str:
     if form == "json":
         return msgspec.json.format(msgspec.json.encode(plain).decode(), indent=indent) + "\n"
     import yaml

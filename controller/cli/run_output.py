@@ -78,7 +78,7 @@ class JobOutput:
             for item in sorted(self.returns, key=lambda each: each.minion):
                 show_return(item, self.form, self.states)
         elif self.form not in STREAMED:
-            output.document({item.minion: told(item) for item in self.returns}, self.form, max(self.indent, 0))
+            output.salt_document({item.minion: told(item) for item in self.returns}, self.form, max(self.indent, 0))
         if self.summary and self.form in STREAMED:
             click.echo("\n".join(self._summary()))
 

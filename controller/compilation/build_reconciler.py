@@ -192,11 +192,6 @@ class BuildReconciler:
         """Minions that are compiled now."""
         return self._in_compile
 
-    @property
-    def waiting(self) -> int:
-        """Minions that are looked at next, most of which are compiled then."""
-        return len(self._queue) + len(self._after_compile)
-
     # --- the queue ---
 
     def _wake(self, minions: Iterable[str]) -> None:

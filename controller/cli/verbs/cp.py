@@ -145,6 +145,6 @@ def _show(returns: dict[str, dict[str, Any]], out: str, indent: int | None) -> N
     if out == "json":
         click.echo(as_json(returns, indent))
     elif out == "yaml":
-        output.document(returns, out)
+        output.salt_document(returns, out)
     else:
         click.echo("\n".join(nested(returns, 0, output.coloured())))

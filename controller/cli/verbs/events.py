@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import click
-import msgspec
 
 from controller.cli import options, output
 from controller.cli.client import Client
@@ -74,7 +73,7 @@ def _seconds(text: str) -> float:
 
 def _show(event: EventView, out: str) -> None:
     if out == "json":
-        click.echo(msgspec.json.encode(event).decode())
+        output.json_line(event)
         return
     if out == "pretty":
         text = json.dumps({"_stamp": _stamp(event.time), **event.data}, indent=4, sort_keys=True)
@@ -94,7 +93,7 @@ def _tag(event: EventView) -> str:
 def _show_dropped(notice: EventView, out: str) -> None:
     """Say that this reader was too slow: in the stream for programs, beside it for people."""
     if out == "json":
-        click.echo(msgspec.json.encode(notice).decode())
+        output.json_line(notice)
     else:
         click.echo(f"saltern: {notice.data['count']} events dropped: they came faster than they were read", err=True)
 

@@ -47,7 +47,7 @@ def _change(path: str, done: str, target: str, kind: str | None, out: str, confi
     with Client(config_dir) as client:
         changed = client.post(path, question, tuple[str, ...])
     if out != "text":
-        output.document(changed, out)
+        output.document({"minions": changed}, out)
         return
     if not changed:
         output.remark(f"{done}: none of these minions waits for that")

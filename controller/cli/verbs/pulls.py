@@ -54,7 +54,7 @@ def unapply_command(pull: str, target: str | None, kind: str | None, out: str, c
     with Client(config_dir) as client:
         released = client.post("/unapply", UnapplyQuestion(pull=pull, target=meant), tuple[str, ...])
     if out != "text":
-        output.document(released, out)
+        output.document({"minions": released}, out)
         return
     for minion in released:
         click.echo(f"released {minion}")

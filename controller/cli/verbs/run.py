@@ -182,7 +182,7 @@ def _preview(target: TargetExpression, out: str, config_dir: Path) -> int:
     with Client(config_dir) as client:
         minions = _meant(client, target)
     if out in ("json", "yaml"):
-        output.document(minions, out)
+        output.salt_document(minions, out)
     else:
         click.echo("\n".join(minions))
     return OK

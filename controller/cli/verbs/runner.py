@@ -151,7 +151,7 @@ def _show(value: Any, out: str | None) -> None:
         case "quiet":
             return
         case "json" | "yaml":
-            output.document(value, out)
+            output.salt_document(value, out)
         case "txt":
             click.echo(output.printable(str(value)))
         case "raw":

@@ -175,7 +175,9 @@ def _ask(question: CallQuestion, out: str, config_dir: Path, show: Any) -> int:
     good = {item.minion: item.value for item in returns if item.ok and isinstance(item.value, dict)}
     failed = {item.minion: _why(item) for item in returns if item.minion not in good}
     if out != "text":
-        output.document({item.minion: item.value if item.value is not None else item.error for item in returns}, out)
+        output.salt_document(
+            {item.minion: item.value if item.value is not None else item.error for item in returns}, out
+        )
     else:
         show(good)
     for minion, error in failed.items() if out == "text" else ():

@@ -44,7 +44,7 @@ def sync_command(
                 with line.aside(item.minion):
                     _show(item, verbose)
     if out != "text":
-        output.document({item.minion: item for item in returns}, out)
+        output.documents_by_id({item.minion: item for item in returns}, out)
     if any(item.outcome in _BAD for item in returns):
         return FAILED
     return PENDING if any(item.outcome in _WAITING for item in returns) else OK

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import click
-import msgspec
 
 from controller.cli import options, output
 from controller.cli.client import Client
@@ -69,7 +68,7 @@ def export_command(after: int, config_dir: Path) -> None:
         for page in _pages(client, after):
             broken += page.broken
             for row in page.rows:
-                click.echo(msgspec.json.encode(row).decode())
+                output.json_line(row)
     _tell(broken)
 
 

@@ -32,7 +32,10 @@ def login_command(method: str, username: str | None, shown: bool, out: str, conf
     with Client(config_dir, token="") as client:
         made = client.post("/login", LoginQuestion(method=method, user=user, password=password), NewToken)
     if shown:
-        click.echo(made.token)
+        if out == "text":
+            click.echo(made.token)
+        else:
+            output.document(made, out)
         return
     path = keep_token(made.token)
     if out != "text":
@@ -42,8 +45,9 @@ def login_command(method: str, username: str | None, shown: bool, out: str, conf
 
 
 @click.command("logout")
+@options.out
 @options.config_dir
-def logout_command(config_dir: Path) -> None:
+def logout_command(out: str, config_dir: Path) -> None:
     """Take back the token of `saltern login`, and forget it."""
     token = kept_token()
     if not token:
@@ -56,6 +60,9 @@ def logout_command(config_dir: Path) -> None:
         forget_token()
         raise Failure(f"the token is forgotten here, and was not taken back: {failure.message}") from None
     forget_token()
+    if out != "text":
+        output.document({"revoked": [view.token]}, out)
+        return
     click.echo(f"token {view.token} is taken back")
 
 

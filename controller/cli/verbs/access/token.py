@@ -84,7 +84,7 @@ def revoke_command(ids: tuple[str, ...], out: str, config_dir: Path) -> None:
     with Client(config_dir) as client:
         gone = client.post("/tokens/revoke", TokensQuestion(ids=ids), tuple[str, ...])
     if out != "text":
-        output.document(gone, out)
+        output.document({"revoked": gone}, out)
     elif gone:
         click.echo("\n".join(f"revoked {each}" for each in gone))
     if missing := [each for each in ids if each not in gone]:

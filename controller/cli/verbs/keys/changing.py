@@ -65,7 +65,9 @@ def change(verb: str, names: Sequence[str], how: AskedChange, among: Sequence[st
         question = KeysQuestion(names=tuple(key.fingerprint for key in wanted))
         changed = client.post(f"/keys/{verb}", question, tuple[KeyView, ...])
     if how.out != "text":
-        output.document({s: ids for s, ids in listing.ids(changed, tuple(listing.HEADINGS)).items() if ids}, how.out)
+        output.salt_document(
+            {s: ids for s, ids in listing.ids(changed, tuple(listing.HEADINGS)).items() if ids}, how.out
+        )
     elif told:
         for key in changed:
             click.echo(f"Key for {key.role} {output.printable(key.minion)} {_DONE[verb]}.")
@@ -106,7 +108,7 @@ def _nothing(client: Client, verb: str, names: Sequence[str], among: Sequence[st
     *others, last = (_NAMED[status] for status in _NAMED if status in among)
     text = f"{', '.join(others)} or {last}" if others else last
     if how.out != "text":
-        output.document({}, how.out)
+        output.salt_document({}, how.out)
     elif not how.quiet:
         click.echo(f"The key glob '{','.join(names)}' does not match any {text} keys.")
 

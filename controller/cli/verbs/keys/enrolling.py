@@ -36,7 +36,7 @@ def add_key(minion: str, key: str, out: str, config_dir: Path, role: KeyRole = "
     with Client(config_dir) as client:
         view = client.post("/keys/add", NewKeyQuestion(minion=minion, public_key=public, role=role), KeyView)
     if out != "text":
-        output.document({"minions": [view.minion]}, out)
+        output.salt_document({"minions": [view.minion]}, out)
     else:
         click.echo(f"Key for {role} {output.printable(view.minion)} accepted.")
 
@@ -145,7 +145,7 @@ def revoke_command(ids: tuple[str, ...], out: str, config_dir: Path) -> None:
     if not gone:
         raise Failure("there is no such enrolment token", NO_TARGET, hint="see: saltern key token list")
     if out != "text":
-        output.document(gone, out)
+        output.document({"revoked": gone}, out)
         return
     for each in gone:
         click.echo(f"revoked {each}")

@@ -231,7 +231,10 @@ def list_keys(shown: Sequence[str], out: str, config_dir: Path, *, verbose: bool
         limits = refused(client)
     keys = [key for key in known if listing.status_of(key) in shown]
     if out != "text":
-        output.document(keys if verbose else listing.ids(keys, shown), out)
+        if verbose:
+            output.document(keys, out)
+        else:
+            output.salt_document(listing.ids(keys, shown), out)
         return
     if verbose:
         rows = [(key.minion, key.state, output.ago(key.changed), key.fingerprint, _remark(key)) for key in keys]
@@ -261,7 +264,7 @@ def fingers(names: Sequence[str], out: str, config_dir: Path, *, own: bool = Fal
         local = client.get("/keys/controller", ControllerKey).fingerprint if own else ""
     if out != "text":
         document: dict[str, Any] = listing.values(keys, lambda key: key.fingerprint)
-        output.document({**({"local": {"controller.pub": local}} if own else {}), **document}, out)
+        output.salt_document({**({"local": {"controller.pub": local}} if own else {}), **document}, out)
     else:
         if own:
             click.echo(output.styled("Local Keys:", fg="green", bold=True))
@@ -275,7 +278,7 @@ def public_keys(names: Sequence[str], out: str, config_dir: Path) -> bool:
     with Client(config_dir) as client:
         keys = [key for key in client.get("/keys", tuple[KeyView, ...]) if listing.meant(key, names)]
     if out != "text":
-        output.document(listing.values(keys, lambda key: key.public_key), out)
+        output.salt_document(listing.values(keys, lambda key: key.public_key), out)
     else:
         listing.print_values(keys, lambda key: key.public_key)
     return bool(keys)

@@ -38,7 +38,8 @@ def policy_command() -> None:
 @policy_command.command("check")
 @click.argument("tree", default=".", type=_TREE)
 @_nodegroups
-def check_command(tree: Path, config: Path | None) -> int:
+@options.out
+def check_command(tree: Path, config: Path | None, out: str) -> int:
     """Check saltern.yaml of the folder TREE, the current one by default. The exit code is 1 when it cannot be used."""
     from controller.policy.ignored import expired
 
@@ -46,7 +47,11 @@ def check_command(tree: Path, config: Path | None) -> int:
     everywhere = {"windows": policy.windows, "ignore_differences": policy.ignore_differences}
     rows = [("(all)", "*", _changes(everywhere, now))]
     rows += [(entry.name, entry.target, _changes(entry.changes, now)) for entry in policy.policies]
-    output.table(("policy", "target", "says"), rows)
+    if out == "text":
+        output.table(("policy", "target", "says"), rows)
+    else:
+        entries = [{"policy": name, "target": target, "says": says} for name, target, says in rows]
+        output.document({"entries": entries, "warnings": [str(one) for one in expired(policy, now)]}, out)
     for problem in expired(policy, now):
         output.remark(f"warning: {problem}")
     return OK

@@ -14,6 +14,7 @@ from typing import Any
 import click
 import msgspec
 
+from controller.cli import output
 from controller.cli.failure import OK, UNREACHABLE, USAGE, Failure
 from minion.swarm.member import SwarmBehaviour
 from minion.swarm.member_keys import check_ids, identities, numbered
@@ -184,4 +185,4 @@ def _show(summary: Mapping[str, int | float | None], out: str) -> None:
         for name, value in summary.items():
             click.echo(f"{name.replace('_', ' ')}: {'-' if value is None else value}")
     else:
-        click.echo(msgspec.json.format(msgspec.json.encode(summary), indent=2))
+        output.document(summary, out)

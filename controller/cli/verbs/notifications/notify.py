@@ -138,9 +138,12 @@ def test_command(receiver: str, out: str, config_dir: Path) -> int:
 
 @notify_command.command("retry")
 @click.argument("message")
+@options.out
 @options.config_dir
-def retry_command(message: str, config_dir: Path) -> int:
+def retry_command(message: str, out: str, config_dir: Path) -> int:
     """Have MESSAGE, which was given up, wait for its receiver again."""
     with Client(config_dir) as client:
-        client.post("/notifications/retry", SpoolRetryQuestion(message=message), tuple[str, ...])
+        waiting = client.post("/notifications/retry", SpoolRetryQuestion(message=message), tuple[str, ...])
+    if out != "text":
+        output.document({"messages": waiting}, out)
     return OK
