@@ -10,7 +10,6 @@ import contextlib
 import gc
 import os
 import signal
-import sys
 import time
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -33,6 +32,7 @@ from controller.composition.reload import follow_settings
 from controller.composition.shared import Resources
 from controller.config.settings import ControllerSettings
 from controller.observe.cluster_metrics import ClusterMetrics
+from controller.observe.log.process_log import configure_log
 from controller.observe.loop_stalls import StallSelector, StallWatch
 from controller.observe.metrics import Metrics
 from controller.observe.service_manager import tell_service_manager
@@ -75,24 +75,11 @@ def main(settings: ControllerSettings, fork_server: ForkServer | None = None) ->
     `fork_server` is for fetches, and was started before this module was imported.
     """
     os.umask(0o077)
-    _configure_log(settings.log_level)
+    configure_log(settings.log_level, settings.log_format)
     collect_seldom()
     selector = StallSelector()
     with asyncio.Runner(loop_factory=lambda: asyncio.SelectorEventLoop(selector)) as runner:
         return runner.run(_run(settings, fork_server, selector))
-
-
-def _configure_log(level: str) -> None:
-    structlog.configure(
-        processors=[
-            structlog.processors.add_log_level,
-            structlog.processors.TimeStamper(fmt="iso", utc=True),
-            structlog.processors.format_exc_info,
-            structlog.processors.LogfmtRenderer(key_order=["timestamp", "level", "event"], drop_missing=True),
-        ],
-        wrapper_class=structlog.make_filtering_bound_logger(level),
-        logger_factory=structlog.WriteLoggerFactory(file=sys.stderr),
-    )
 
 
 async def _run(settings: ControllerSettings, fork_server: ForkServer | None, selector: StallSelector) -> int:
@@ -180,6 +167,7 @@ async def controller(
             is_controller=partial(is_waiting_at, lease) if lease else nobody,
         )
         parts = compose(resources)
+        configure_log(settings.log_level, settings.log_format, parts.redactor)
         if selector is not None:
             stack.enter_context(StallWatch(loop, selector, parts.metrics.stalled))
         for pool in parts.pools:

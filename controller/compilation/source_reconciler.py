@@ -246,7 +246,7 @@ class SourceReconciler:
         )
         self.live.event = event.id
         self.builds.revision_changed(event.id)
-        log.info("new revision", revision=record.label, moved=moved_text(record))
+        log.info("new revision", revision=record.label, revision_digest=record.digest, moved=moved_text(record))
         return True
 
     def _refuse(self, record: RevisionRecord, error: str) -> None:

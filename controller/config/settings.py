@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias
 
 from controller.config.access import OPTIONS as ACCESS_OPTIONS
 from controller.config.access import AccessSettings, read_access
@@ -128,6 +128,7 @@ def _grants(value: Any) -> Any:
 
 _RANGE_ADDRESS = re.compile(r"(https?://)?([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?")
 _PUBLIC_URL = re.compile(r"https?://[A-Za-z0-9.:\[\]-]+(/[A-Za-z0-9._~/-]*)?")
+LogFormat: TypeAlias = Literal["logfmt", "json", "console"]
 ControllerLogLevel: TypeAlias = Annotated[str, Wanted("one of " + ", ".join(LOG_LEVELS)), Prepare(_log_level)]
 PerMinion: TypeAlias = Annotated[str, Wanted("auto, true or false"), Prepare(_per_minion)]
 ControllerPath: TypeAlias = Annotated[Path, Wanted("an absolute path"), Prepare(absolute)]
@@ -218,6 +219,7 @@ class ControllerSettings:
     metrics_per_minion: PerMinion = "auto"
     """Whether single minions have series: `true`, `false`, or `auto`: up to `MOST_SINGLE_SERIES` minions."""
     log_level: ControllerLogLevel = "info"
+    log_format: LogFormat = "logfmt"
     alive_interval: Seconds = 15.0
     alive_rate: Count = 200
     """Signs of life of all minions in a second, from which on they give them less often."""

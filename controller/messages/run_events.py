@@ -35,7 +35,7 @@ class RunEventHandler:
         run = self.context.store.runs.get(message.run_id)
         if not is_own_run(message.run_id) if run is None else run.minion != session.minion:
             self.context.metrics.refused("unknown-run")
-            log.warning("events of an unknown run ignored", minion=session.minion, run=message.run_id)
+            log.warning("events of an unknown run ignored", minion=session.minion, run_id=message.run_id)
             return message.end
         taken = self.context.store.run_events.taken(session.minion, message.run_id)
         if not message.first <= taken < message.end:

@@ -120,7 +120,7 @@ class RunResults:
             run = self._own_run(session, result)
         if run is None or run.minion != session.minion:
             self.context.metrics.refused("unknown-run")
-            log.warning("result of an unknown run ignored", minion=session.minion, run=result.run_id)
+            log.warning("result of an unknown run ignored", minion=session.minion, run_id=result.run_id)
             return False
         self._end(run, self.redactor.result(session.minion, result))
         return True
@@ -303,8 +303,28 @@ class RunResults:
             **call_data(run, result),
         }
         cause = self.reconciler.run_event(run)
+        self._log_end(run, result, changed, failed)
         said = tags.job_return(run.job or run.run_id, run.minion, data)
         return self.context.bus.publish(*said, cause=cause, revision=run.revision).id
+
+    def _log_end(self, run: RunRecord, result: RunResult, changed: int, failed: int) -> None:
+        """What changed a machine, or should have; calls and checks that end well are of who asked for them."""
+        good = result.outcome in ("ok", "changed", "pending")
+        tell = log.info if run.kind in ("apply", "remediate") or not good else log.debug
+        more = {"error": result.error} if result.error else {}
+        tell(
+            "run ended",
+            minion=run.minion,
+            run_id=run.run_id,
+            **({"job": run.job} if run.job else {}),
+            kind=run.kind,
+            outcome=result.outcome,
+            changes=changed,
+            failed=failed,
+            seconds=round(result.seconds, 3),
+            revision_digest=run.revision,
+            **more,
+        )
 
     def _metadata(self, run: RunRecord, result: RunResult) -> dict[str, Any]:
         """Those of the job, by the controller's own word: that the minion says some only shows that there are any."""

@@ -71,7 +71,7 @@ class PushChecks:
             return
         self._missed[run.minion] = _Missed(run.run_id, keys)
         self.metrics.missed_by_plan(len(keys))
-        log.warning("missed by the plan of a push", minion=run.minion, run=run.run_id, states=sorted(keys))
+        log.warning("missed by the plan of a push", minion=run.minion, run_id=run.run_id, states=sorted(keys))
         data = {"id": run.minion, "run": run.run_id, "states": sorted(keys)}
         self.bus.publish(f"saltern/minion/{run.minion}/missed", data, cause=cause)
 

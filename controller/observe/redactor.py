@@ -18,7 +18,7 @@ from typing import Any
 
 from msgspec import structs
 
-from controller.store import Store
+from controller.store import Store, StoreError
 from highstate.redaction import Redaction, fingerprints
 from highstate.types import Problem
 from wire.messages import PruneReport, RunProgress, RunResult
@@ -92,6 +92,24 @@ class Redactor:
                 return self._made(minion, self._store.secrets.of(minion))
             self._ready.move_to_end(minion)
             return found
+
+    def at_once(self, minion: str) -> Redaction | None:
+        """What takes this minion's secrets out, for who may not wait; None where that is not known at once.
+
+        A thread that logs may hold whatever another that asks the store waits for.
+        """
+        if (found := self._ready.get(minion)) is not None:
+            return found
+        if minion in self._without:
+            return self._nothing
+        if not self._lock.acquire(blocking=False):
+            return None
+        try:
+            return self._made(minion, self._store.secrets.of(minion))
+        except StoreError:
+            return None
+        finally:
+            self._lock.release()
 
     def prepare(self, minions: Sequence[str]) -> None:
         """`of` is asked for these next: what is known of the first of them, as many as are kept, is read at once."""

@@ -47,7 +47,7 @@ from minion.agent.workers import Workers
 from minion.beacons.frames import ToAgent
 from minion.config.files import UNUSABLE, BadMinionSettings
 from minion.config.settings import MinionSettings
-from minion.log import log_to_stderr
+from minion.log import LogShape, log_to_stderr
 from minion.processes import Child
 from minion.spool.desired_state import DesiredState
 from minion.spool.minion_events import MinionEventsOutbox
@@ -225,7 +225,7 @@ class Agent:
         self._beacons.stop()
         self._returners.stop()
         self.links.stop()
-        log.info("event=stopped id=%s", self._settings.id)
+        log.info("event=stopped minion=%s", self._settings.id)
 
     def _turn(self, wakeup: int) -> None:
         self._do_due(time.monotonic())
@@ -297,7 +297,7 @@ class Agent:
     def _follow_clock(self, step: float) -> None:
         """Somebody set the clock of the machine: intervals go on, and times of day are those of the new clock."""
         if step:
-            log.warning("event=clock_set id=%s seconds=%.1f", self._settings.id, step)
+            log.warning("event=clock_set minion=%s seconds=%.1f", self._settings.id, step)
             self._drift.clock_set(step, time.time())
             self._schedule.clock_set(step, time.time())
 
@@ -305,7 +305,7 @@ class Agent:
         self.links.look(now)
         why = self.links.gave_up()
         if why:
-            log.critical("event=gave_up id=%s cause=%s", self._settings.id, why)
+            log.critical("event=gave_up minion=%s cause=%s", self._settings.id, why)
             self.exit_code = 1
             self._stopping = True
 
@@ -351,7 +351,7 @@ class Agent:
             case ResultAck():
                 self._acknowledged(event.run_id, asked_by)
             case ResultRefused():
-                log.error("event=result_refused run=%s reason=%s", event.run_id, event.reason)
+                log.error("event=result_refused run_id=%s reason=%s", event.run_id, event.reason)
                 self._acknowledged(event.run_id, asked_by)
             case FileFound() | FileList() | Blob() | MineFound() | StatesFound() | Published() | Refused():
                 self._files.answer(event)
@@ -407,7 +407,7 @@ class Agent:
 
     def _disconnected(self, link: ControllerLink, now: float, *, was_online: bool) -> None:
         if was_online:
-            log.warning("event=connection_lost id=%s controller=%s", self._settings.id, link.name)
+            log.warning("event=connection_lost minion=%s controller=%s", self._settings.id, link.name)
             self._jobs.outbox.reconnected(self.links.name_of(link))
             self._jobs.events.reconnected()
             self._events.reconnected()
@@ -697,7 +697,8 @@ def main(config_dir: Path, log_level: str | None = None) -> int:
     try:
         settings = settings_from_child(config_dir)
         log_level = log_level or settings.log_level
-        log_to_stderr(log_level, settings.log_file, settings.log_level_logfile)
+        shape = LogShape(form=settings.log_format, bound={"minion": settings.id})
+        log_to_stderr(log_level, settings.log_file, settings.log_level_logfile, shape)
         for warning in settings.warnings:
             log.warning("event=setting_questionable warning=%s", warning)
         controllers = known_controllers(settings)

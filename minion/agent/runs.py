@@ -449,6 +449,7 @@ class RunJobs:
             self._desired.applies(APPLIES_NOW, _asker(job))
         if job.workers > 1:
             return
+        _log_start(job.request)
         if job.resumes:
             self._tell_started(job)
         else:
@@ -564,6 +565,15 @@ class RunJobs:
         if job.timed_out and isinstance(job.request, Call):
             return _past_limit(job.request)
         return f"the worker was ended by {_ending(code)}"
+
+
+def _log_start(request: Request) -> None:
+    """With the ids by which the controller's log and history name it; arguments may be secret."""
+    if isinstance(request, Call):
+        log.info("event=run_started run_id=%s job=%s kind=call fun=%s", request.run_id, request.job, request.fun)
+    else:
+        kind = request.kind if isinstance(request, Run) else "preview"
+        log.info("event=run_started run_id=%s kind=%s digest=%s", request.run_id, kind, request.digest)
 
 
 def _without_document(request: Request) -> Request:

@@ -131,9 +131,10 @@ def _log_to(err: TextIO, settings: MinionSettings) -> None:
         for warning in settings.warnings:
             print(f"warning: {warning}", file=err)
     if settings.log_file is not None or settings.log_level in ("all", "garbage", "trace", "debug", "profile", "info"):
-        from minion.log import log_to
+        from minion.log import LogShape, log_to
 
-        log_to(err, settings.log_level, settings.log_file, settings.log_level_logfile)
+        shape = LogShape(form=settings.log_format, bound={"minion": settings.id})
+        log_to(err, settings.log_level, settings.log_file, settings.log_level_logfile, shape)
 
 
 def _print_refusal(options: CallOptions, settings: MinionSettings, texts: list[str], out: TextIO) -> None:

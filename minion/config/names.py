@@ -6,6 +6,8 @@ from typing import Any
 
 LOG_LEVELS = ("all", "garbage", "trace", "debug", "profile", "info", "warning", "error", "critical", "quiet")
 """Salt's names."""
+LOG_FORMATS = ("logfmt", "json", "console")
+"""Forms of a line of the log."""
 
 
 def is_minion_id(text: str) -> bool:

@@ -122,6 +122,7 @@ Roots: TypeAlias = Annotated[
     Mapping[str, tuple[str, ...]], Wanted("a mapping of saltenvs to lists of folders"), Prepare(_roots)
 ]
 Amount: TypeAlias = Annotated[float, Wanted("a number that is not negative", ge=0)]
+LogFormat: TypeAlias = Literal["logfmt", "json", "console"]
 LogLevel: TypeAlias = Annotated[str, Wanted("one of " + ", ".join(LOG_LEVELS)), Prepare(_level)]
 
 RULES: Mapping[str, Any] = {
@@ -152,6 +153,7 @@ RULES: Mapping[str, Any] = {
     "log_level": LogLevel,
     "log_file": OptionalPath,
     "log_level_logfile": LogLevel,
+    "log_format": LogFormat,
     "grains_refresh_every": Amount,
     "grains_cache": Flag,
     "grains_cache_expiration": Amount,

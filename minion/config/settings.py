@@ -75,6 +75,7 @@ class MinionSettings(NamedTuple):
     log_file: Path | None = None
     log_level_logfile: str = ""
     """Of the file; empty: as `log_level`."""
+    log_format: str = "logfmt"
     grains_refresh_every: float = 0.0
     """Minutes between collections of the grains; 0: at start only."""
     grains_cache: bool = False

@@ -12,7 +12,7 @@ import signal
 from pathlib import Path
 
 from minion.config.files import UNUSABLE, BadMinionSettings
-from minion.log import log_to_stderr
+from minion.log import LogShape, log_to_stderr
 from minion.relay.settings import RelaySettings, controller_of, load_relay_settings
 from wire.address import Bind
 from wire.errors import BadKey, CannotBind, CannotConnect
@@ -28,7 +28,8 @@ def main(config_dir: Path, log_level: str | None = None) -> int:
     log_to_stderr(log_level or "info")
     try:
         settings = load_relay_settings(config_dir)
-        log_to_stderr(log_level or settings.log_level, settings.log_file)
+        shape = LogShape(form=settings.log_format, bound={"relay": settings.id})
+        log_to_stderr(log_level or settings.log_level, settings.log_file, shape=shape)
         for warning in settings.warnings:
             log.warning("event=setting_questionable warning=%s", warning)
         keys = relay_keys(settings)
@@ -46,14 +47,18 @@ def main(config_dir: Path, log_level: str | None = None) -> int:
     gc.freeze()  # what is imported stays
     own = fingerprint(keys.public)
     log.info(
-        "event=started id=%s port=%s controller=%s fingerprint=%s", settings.id, relay.port, settings.syndic_master, own
+        "event=started relay=%s port=%s controller=%s fingerprint=%s",
+        settings.id,
+        relay.port,
+        settings.syndic_master,
+        own,
     )
     try:
         relay.run()
     except CannotConnect as error:
         log.critical("event=cannot_connect error=%s", error)
         return 1
-    log.info("event=stopped id=%s", settings.id)
+    log.info("event=stopped relay=%s", settings.id)
     return 0
 
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from minion.config.files import BadMinionSettings, parse_file
 from minion.config.names import is_minion_id
-from minion.config.rules import AbsolutePath, LogLevel, MinionId, MinionText, OptionalPath, Port
+from minion.config.rules import AbsolutePath, LogFormat, LogLevel, MinionId, MinionText, OptionalPath, Port
 from options.convert import convert_options
 from options.document import Fault
 from options.near_names import did_you_mean
@@ -30,6 +30,7 @@ RULES: Mapping[str, Any] = {
     "pki_dir": AbsolutePath,
     "log_level": LogLevel,
     "log_file": OptionalPath,
+    "log_format": LogFormat,
 }
 ALIASES: Mapping[str, str] = {"syndic_log_file": "log_file", "master": "syndic_master"}
 
@@ -65,6 +66,7 @@ class RelaySettings(NamedTuple):
     pki_dir: Path = Path("/etc/saltern/pki/relay")
     log_level: str = "info"
     log_file: Path | None = None
+    log_format: str = "logfmt"
     warnings: tuple[str, ...] = ()
     """About options that change nothing."""
 

@@ -1,5 +1,6 @@
-"""The log of the minion's processes: every line is logfmt that a parser reads back."""
+"""The log of the minion's processes: one line a record, which a parser reads back, in each form."""
 
+import io
 import json
 import logging
 import re
@@ -10,7 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from minion.log import LogfmtFormatter, logfmt_value
+from minion.log import LineFormatter, LogShape, log_to
+from minion.log_lines import fields_of, logfmt_value
 
 FIELD = re.compile(r'([^\s="]+)=("(?:[^"\\]|\\.)*"|[^\s="]*)(?: |$)')
 
@@ -27,9 +29,9 @@ def parsed(line: str) -> dict[str, str]:
     return fields
 
 
-def line(message: object, *args: object, exc_info: object = None) -> str:
+def line(message: object, *args: object, exc_info: object = None, colours: bool = False, **shape: object) -> str:
     record = logging.LogRecord("minion.x", logging.ERROR, "x.py", 1, message, args, exc_info)
-    return LogfmtFormatter().format(record)
+    return LineFormatter(LogShape(**shape), colours=colours).format(record)
 
 
 @pytest.mark.parametrize(
@@ -66,8 +68,8 @@ def test_a_value_adds_no_field():
     fields = parsed(line("event=refused message=%s", 'no event=accepted key="x"'))
     assert fields["event"] == "refused"
     assert fields["message"] == 'no event=accepted key="x"'
-    assert (fields["level"], fields["at"]) == ("ERROR", "minion.x")
-    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}\+00:00", fields["time"])
+    assert (fields["level"], fields["at"]) == ("error", "minion.x")
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", fields["time"])
 
 
 def test_what_others_log_is_the_message():
@@ -83,6 +85,63 @@ def test_a_traceback_is_a_field():
         fields = parsed(line("event=failed run_id=%s", "r 1", exc_info=sys.exc_info()))
     assert fields["run_id"] == "r 1"
     assert fields["traceback"].endswith('ValueError: it is "so"')
+
+
+def test_json_has_the_same_fields_and_numbers_are_numbers():
+    said = line("event=run_finished run_id=%s seconds=%.3f count=%d kept=%s", "r 1", 1.25, 3, True, form="json")
+    assert len(said.splitlines()) == 1
+    fields = json.loads(said)
+    assert list(fields)[:4] == ["time", "level", "at", "event"]
+    assert (fields["run_id"], fields["seconds"], fields["count"], fields["kept"]) == ("r 1", 1.25, 3, "True")
+    assert json.loads(line("took %s", "a\nb", form="json"))["msg"] == "took a\nb"
+
+
+def test_console_is_one_line_for_people():
+    said = line("event=controller_unreachable cause=%s", "nobody\nlistens", form="console")
+    assert re.fullmatch(
+        r'\d{4}-\d\d-\d\d \d\d:\d\d:\d\d error    controller_unreachable  cause="nobody\\\\nlistens"', said
+    )
+    assert "\x1b" not in line("a \x1b[31mred message", form="console")
+    assert line("event=x", form="console", colours=True).count("\x1b[") == 2
+
+
+@pytest.mark.parametrize("form", ["logfmt", "json", "console"])
+def test_each_line_says_whose_it_is_once(form):
+    assert line("event=x", form=form, bound={"minion": "web1"}).count("web1") == 1
+    assert line("event=x minion=%s", "web1", form=form, bound={"minion": "web1"}).count("web1") == 1
+
+
+def test_what_may_not_be_shown_is_not():
+    shown = lambda fields: {**fields, "error": "-"}  # noqa: E731
+    assert "hunter2" not in line("event=x error=%s", "hunter2", shown=shown)
+
+
+def test_a_file_has_no_colours_and_no_color_is_respected(tmp_path, monkeypatch):
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    shape, before = LogShape(form="console"), logging.getLogger().handlers[:]
+    monkeypatch.setenv("TERM", "xterm")
+    try:
+        for no_colour, codes in (("", True), ("1", False)):
+            monkeypatch.setenv("NO_COLOR", no_colour)
+            terminal = Terminal()
+            log_to(terminal, "info", tmp_path / "log", shape=shape)
+            logging.getLogger("minion.x").warning("event=x")
+            assert ("\x1b" in terminal.getvalue()) is codes
+        assert "\x1b" not in (tmp_path / "log").read_text()
+    finally:
+        for handler in logging.getLogger().handlers:
+            handler.close()
+        logging.getLogger().handlers[:] = before
+
+
+def test_a_template_without_its_arguments_is_a_fault():
+    with pytest.raises(TypeError):
+        fields_of("event=x a=%s", ())
+    with pytest.raises(TypeError):
+        fields_of("event=x", ("left",))
 
 
 TEMPLATE = re.compile(r"""log\.(?:debug|info|warning|error|critical|exception)\(\s*f?(['"])(.*?)\1\s*[,)]""", re.DOTALL)

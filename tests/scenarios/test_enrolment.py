@@ -120,7 +120,7 @@ def test_an_agent_with_a_token_in_a_file_and_one_with_grains(make_rig, tmp_path)
     rig.wait("two to be accepted", lambda: sorted(rig.keys("accepted")) == ["db1", "web1"])
     rig.wait("the third to wait", lambda: rig.keys("pending") == ["db2"])
     rig.wait("both to connect", lambda: sum(each["connected"] for each in rig.status().values()) == 2)
-    rig.wait("its cause to be told", lambda: "event=key_pending id=db2" in rig.log("db2"))
+    rig.wait("its cause to be told", lambda: "event=key_pending minion=db2" in rig.log("db2"))
 
 
 def test_files_say_who_is_accepted_and_who_rejected(make_rig, dial):

@@ -119,9 +119,9 @@ class Upstream:
                 case Disconnected() | DialFailed():
                     yield from self._lost()
                 case HandshakeFailed(reason=reason):
-                    self._say("event=controller_refuses id=%s cause=%s", reason)
+                    self._say("event=controller_refuses relay=%s cause=%s", reason)
                 case Refused(message=message):
-                    self._say("event=refused_by_controller id=%s message=%s", message)
+                    self._say("event=refused_by_controller relay=%s message=%s", message)
         if now >= self._ask_at:
             self._ask(now)
 
@@ -135,11 +135,11 @@ class Upstream:
             self._ask_at = float("inf")
             if not self.ready:
                 self.ready = True
-                self._say("event=connected_to_controller id=%s")
+                self._say("event=connected_to_controller relay=%s")
                 yield True
             return
         self._say(
-            "event=key_not_accepted id=%s state=%s fingerprint=%s do=%s",
+            "event=key_not_accepted relay=%s state=%s fingerprint=%s do=%s",
             message.state,
             self._fingerprint,
             f"compare with `saltern key finger {self._id}` on the controller, then `saltern key accept {self._id}`",
@@ -154,7 +154,7 @@ class Upstream:
         self.waiting_bytes = self._taken = self._told = self._sent = self._read_there = 0
         if self.ready:
             self.ready = False
-            self._say("event=connection_lost id=%s do=%s", "minions wait; still trying")
+            self._say("event=connection_lost relay=%s do=%s", "minions wait; still trying")
             yield False
 
     def _say(self, template: str, *values: str) -> None:

@@ -107,7 +107,9 @@ class ConnectionTrouble:
         """There is a connection."""
         self.left()
         if self._told:
-            log.warning("event=controller_reached id=%s controller=%s seconds=%.0f", *self._who(), now - self._since)
+            log.warning(
+                "event=controller_reached minion=%s controller=%s seconds=%.0f", *self._who(), now - self._since
+            )
         self._told = ""
 
     def look(self, now: float) -> None:
@@ -122,7 +124,7 @@ class ConnectionTrouble:
         try:
             self._child = self._fork(self._probe)
         except OSError as error:
-            log.error("event=probe_not_started id=%s error=%s", self._id, error)
+            log.error("event=probe_not_started minion=%s error=%s", self._id, error)
         self.due_at = now + CHILD_SECONDS
 
     def receive(self, now: float) -> None:
@@ -155,7 +157,7 @@ class ConnectionTrouble:
         self._told = cause
         log.log(
             level,
-            "event=controller_unreachable id=%s controller=%s seconds=%.0f cause=%s do=%s",
+            "event=controller_unreachable minion=%s controller=%s seconds=%.0f cause=%s do=%s",
             *self._who(),
             now - self._since,
             cause,

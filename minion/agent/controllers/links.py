@@ -124,9 +124,9 @@ class ControllerLinks:
         """Begin to dial. Raises BadKey."""
         for link in self.links if self._choice is None else self.links[:1]:
             own = link.open(now)
-            log.info("event=started id=%s master=%s fingerprint=%s", self._id, link.name, own)
+            log.info("event=started minion=%s master=%s fingerprint=%s", self._id, link.name, own)
         if not self.links:
-            log.info("event=started id=%s master=none", self._id)
+            log.info("event=started minion=%s master=none", self._id)
 
     def stop(self) -> None:
         """Say Bye to all."""
@@ -192,7 +192,7 @@ class ControllerLinks:
         if link is not self.links[0] and self._failback_from < float("inf"):
             self._failback_from = now + self._failback
         if self._used not in ("", link.name):
-            log.warning("event=controller_changed id=%s controller=%s before=%s", self._id, link.name, self._used)
+            log.warning("event=controller_changed minion=%s controller=%s before=%s", self._id, link.name, self._used)
         self._used = link.name
         self.due_at = now
         return True
@@ -227,11 +227,11 @@ class ControllerLinks:
         told = link.name in self._failed
         self._failed.add(link.name)
         level = logging.DEBUG if told else logging.WARNING
-        log.log(level, "event=controller_failed id=%s controller=%s cause=%s next=%s",
+        log.log(level, "event=controller_failed minion=%s controller=%s cause=%s next=%s",
                 self._id, link.name, why, choice.current)  # fmt: skip
         if choice.rounds == 1 and len(self._failed) == len(self.links) and not told:
             log.warning(
-                "event=no_controller_reached id=%s tried=%s do=%s",
+                "event=no_controller_reached minion=%s tried=%s do=%s",
                 self._id,
                 ",".join(choice.order),
                 "see that a controller runs at one of them, and check `master`, `master_port`, `controller_key` and "
@@ -246,7 +246,7 @@ class ControllerLinks:
         if candidate is not None:
             if not candidate.failure and now < candidate.since + ADMISSION_SECONDS:
                 return candidate.since + ADMISSION_SECONDS
-            log.debug("event=failback_failed id=%s controller=%s cause=%s", self._id, first.name, candidate.failure)
+            log.debug("event=failback_failed minion=%s controller=%s cause=%s", self._id, first.name, candidate.failure)
             candidate.close()
             self._candidate = None
             self._failback_from = now + self._failback

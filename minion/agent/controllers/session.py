@@ -93,7 +93,7 @@ class AgentSession:
             if not self._accepted:
                 # Who has read that it waits reads on.
                 level = logging.WARNING if self._logged_key_state else logging.INFO
-                log.log(level, "event=key_accepted id=%s", self._id)
+                log.log(level, "event=key_accepted minion=%s", self._id)
             self._accepted = True
             if self.session_state is SessionState.REQUESTING_KEY:
                 self.send_hello(now)
@@ -102,7 +102,7 @@ class AgentSession:
         if self._logged_key_state != message.state:
             self._logged_key_state = message.state
             log.warning(
-                "event=key_%s id=%s fingerprint=%s do=%s message=%s",
+                "event=key_%s minion=%s fingerprint=%s do=%s message=%s",
                 message.state,
                 self._id,
                 self.fingerprint,
@@ -123,7 +123,7 @@ class AgentSession:
 
     def hello_acknowledged(self, message: HelloAck, now: float) -> None:
         """The Hello was accepted."""
-        log.info("event=connected_to_controller id=%s epoch=%s", self._id, message.epoch)
+        log.info("event=connected_to_controller minion=%s epoch=%s", self._id, message.epoch)
         self._accepted = True
         self._logged_key_state = ""
         self._epoch = message.epoch

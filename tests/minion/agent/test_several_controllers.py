@@ -34,7 +34,7 @@ def agent_of_both(agents, controller, second):
 
 def warned(agent, event):
     """How often."""
-    return sum(f"event={event} " in line and "level=WARNING" in line for line in agent.logged().splitlines())
+    return sum(f"event={event} " in line and "level=warning" in line for line in agent.logged().splitlines())
 
 
 def greets(controller, count=1):
@@ -111,7 +111,9 @@ def test_it_goes_back_to_the_first(agent_of_both, controller, second):
     controller.start()
     greets(controller)
     second.next(Bye)
-    controller.wait(lambda: "event=controller_changed id=web1 controller=127.0.0.1 before=127.0.0.2" in agent.logged())
+    controller.wait(
+        lambda: "event=controller_changed minion=web1 controller=127.0.0.1 before=127.0.0.2" in agent.logged()
+    )
 
 
 def test_it_stays_where_it_is_without_failback(agent_of_both, controller, second):
@@ -207,7 +209,7 @@ def test_without_a_controller_the_schedule_goes_on(agents, tmp_path):
     while not target.exists():
         assert time.monotonic() < deadline, agent.logged()
         time.sleep(0.05)
-    assert "event=started id=web1 master=none" in agent.logged()
+    assert "event=started minion=web1 master=none" in agent.logged()
     assert "unreachable" not in agent.logged()
     assert agent.stop() == 0
 

@@ -46,11 +46,11 @@ def test_a_cause_is_told_once_and_the_end_of_it_once(trouble_of, closed_port, ca
         until_told(trouble, now)
     assert pauses == [5.0, 10.0, 20.0, 40.0, 80.0, 160.0, 320.0, 600.0, 600.0]
     [told] = caplog.messages
-    assert f"id=web1 controller=127.0.0.1:{closed_port} seconds=5 cause=nothing listens on" in told
+    assert f"minion=web1 controller=127.0.0.1:{closed_port} seconds=5 cause=nothing listens on" in told
     assert "do=see that the controller runs there" in told
     trouble.connected(2000.0)
     assert trouble.due_at == float("inf")
-    assert f"event=controller_reached id=web1 controller=127.0.0.1:{closed_port} seconds=1900" in caplog.messages[1]
+    assert f"event=controller_reached minion=web1 controller=127.0.0.1:{closed_port} seconds=1900" in caplog.messages[1]
     trouble.dialling(2000.0)
     trouble.connected(2001.0)
     assert len(caplog.messages) == 2, "a short loss is not told"
