@@ -30,6 +30,16 @@ _CODES: dict[ErrorKind, int] = {
     "bad-request": USAGE,
     "unavailable": UNREACHABLE,
 }
+_LOG = "its log says why: journalctl -u saltern-controller"
+_NEXT: dict[ErrorKind, str] = {
+    "no-target": "saltern status lists minions, and saltern key list those whose keys wait",
+    "unauthenticated": "saltern login gets a token, and saltern whoami says who you are for the controller",
+    "forbidden": "saltern whoami says who you are for the controller; docs/access.md has who may do what",
+    "too-many-requests": "ask again in a moment; docs/security.md has the limits",
+    "unavailable": "ask again in a moment: another controller takes over, or its database comes back",
+    "internal": _LOG,
+}
+"""What to do next, of errors that do not say it themselves."""
 
 
 class Client:
@@ -118,9 +128,11 @@ class Client:
         try:
             yield
         except httpx.TransportError as error:
-            raise Failure(f"the controller stopped answering: {error}", UNREACHABLE) from None
+            hint = f"what it was asked may go on: saltern history, saltern jobs list; {_LOG}"
+            raise Failure(f"the controller stopped answering: {error}", UNREACHABLE, hint=hint) from None
         except msgspec.MsgspecError as error:
-            raise Failure(f"the controller answers in a way that is not understood: {error}") from None
+            hint = "it may be of another version than this program: see saltern --version, and its log"
+            raise Failure(f"the controller answers in a way that is not understood: {error}", hint=hint) from None
 
     def _knock(self) -> None:
         """See whether somebody is there; the system's own error says best why not."""
@@ -145,7 +157,8 @@ class Client:
 def failure_of(view: ErrorView) -> Failure:
     """A refusal as it ends a verb."""
     code, forbidden = _CODES.get(view.error, FAILED), view.error in ("forbidden", "unauthenticated")
-    return Failure(view.message, code, hint=view.hint, problems=view.problems, forbidden=forbidden)
+    hint = view.hint or ("" if view.problems else _NEXT.get(view.error, ""))
+    return Failure(view.message, code, hint=hint, problems=view.problems, forbidden=forbidden)
 
 
 def _body(question: msgspec.Struct) -> Mapping[str, Any]:
@@ -162,4 +175,4 @@ def _refused(response: httpx.Response) -> Failure:
     try:
         return failure_of(msgspec.json.decode(response.content, type=ErrorView))
     except msgspec.MsgspecError:
-        return Failure(f"the controller answers {response.status_code} {response.reason_phrase}")
+        return Failure(f"the controller answers {response.status_code} {response.reason_phrase}", hint=_LOG)

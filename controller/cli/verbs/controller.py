@@ -52,7 +52,9 @@ def controller_command(log_level: str | None, check: bool, config_dir: Path) -> 
     try:
         return main(settings, fork_server)
     except (CannotListen, StoreError, WireError, OSError) as error:
-        raise Failure(f"the controller cannot run: {error}") from None
+        hint = "run it as root or as the user of its folders, or set another root_dir"
+        hint = hint if isinstance(error, PermissionError) else ""
+        raise Failure(f"the controller cannot run: {error}", hint=hint) from None
 
 
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3

@@ -116,7 +116,7 @@ def _files(sources: Sequence[str], dest: str) -> list[_File]:
     files = []
     for source in map(Path, sources):
         if not source.is_file():
-            raise Failure(f"{source} is no file", USAGE)
+            raise Failure(f"{source} is no file", USAGE, hint="name files of this machine; folders are not copied")
         if source.stat().st_size > RECEIVED_BYTES:
             hint = "bring it in the tree (file.managed), or by a URL"
             raise Failure(f"{source} has more than {RECEIVED_BYTES // 1024**2} MiB", USAGE, hint=hint)

@@ -201,7 +201,7 @@ def _chosen(grains: Mapping[str, Any], target: TargetExpression | None) -> dict[
         case _:
             raise click.UsageError("with --local a target is a glob or a list (-L)")
     if not chosen:
-        raise Failure("no minion of --grains is meant", NO_TARGET)
+        raise Failure("no minion of --grains is meant", NO_TARGET, hint=f"it has {', '.join(sorted(grains)[:5])}")
     return chosen
 
 

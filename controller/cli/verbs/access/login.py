@@ -51,7 +51,7 @@ def logout_command(out: str, config_dir: Path) -> None:
     """Take back the token of `saltern login`, and forget it."""
     token = kept_token()
     if not token:
-        raise Failure("there is no token: you have not logged in")
+        raise Failure("there is no token: you have not logged in", hint="saltern login gets one")
     try:
         with Client(config_dir, token=token) as client:
             view = client.get("/whoami", WhoAmI)

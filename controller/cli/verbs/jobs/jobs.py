@@ -89,7 +89,8 @@ def last_command(missing: bool, outcomes: tuple[str, ...], out: str, config_dir:
     with Client(config_dir) as client:
         newest = client.get("/jobs", tuple[JobView, ...], limit=1, without_control="true")
         if not newest:
-            raise Failure("no minion was asked for anything yet", NO_TARGET)
+            hint = "saltern run '*' test.ping is a first job"
+            raise Failure("no minion was asked for anything yet", NO_TARGET, hint=hint)
         found = client.get("/job", JobDetail, jid=newest[0].jid)
         return _show(found, out, _wanted(missing, outcomes))
 

@@ -38,7 +38,7 @@ class _Copy(NamedTuple):
 def restore_command(minion: str, file: str, listed: bool, run_id: str, test: bool, out: str, config_dir: Path) -> int:
     """Bring back what a state overwrote or deleted at FILE on MINION: the newest copy, or that of a run."""
     if not file.startswith("/"):
-        raise Failure(f"{file!r} is no absolute path", USAGE)
+        raise Failure(f"{file!r} is no absolute path", USAGE, hint="it begins with /, as the state names the file")
     with Client(config_dir) as client:
         copies = _copies(_called(client, minion, "file.list_backups", file))
         if listed:
@@ -70,7 +70,7 @@ def _called(client: Client, minion: str, fun: str, *arguments: Any) -> Any:
             if not item.ok and not isinstance(item.value, Mapping):
                 raise Failure(f"{minion}: {output.printable(item.error or str(item.value))}", FAILED)
             return item.value
-    raise Failure(f"no minion {minion!r}; `saltern status` lists them", FAILED)
+    raise Failure(f"no minion {minion!r}", FAILED, hint="saltern status lists them")
 
 
 def _copies(listed: Any) -> list[_Copy]:
