@@ -18,7 +18,7 @@ OURS = {
     "history": "web1",
     "show": "{run}",
     "why": "web1",
-    "blame": "web1 web-config",
+    "blame": "web1 app-config",
     "sync": "web1",
     "pause": "web1",
     "resume": "web1",

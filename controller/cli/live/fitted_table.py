@@ -15,6 +15,8 @@ from controller.cli.terminal_table import Style
 _GAP = 2
 _LEAST = 16
 """Columns of the terminal that the last cell has before others are left out."""
+_LEAST_FIRST = 10
+"""That the first cell has, a name, which is cut so that what is told of it can be seen."""
 
 
 def fitted_table(
@@ -42,7 +44,8 @@ def fitted_table(
     kept = _kept_columns(table, width, droppable)
     table = [tuple(row[column] for column in kept) for row in table]
     widths = [max(cell_len(row[place]) for row in table) for place in range(len(kept))]
-    widths[0] = min(widths[0], width)
+    others = sum(widths[1:-1]) + min(widths[-1], _LEAST) + _GAP * (len(kept) - 1) if len(kept) > 1 else 0
+    widths[0] = min(widths[0], max(width - others, _LEAST_FIRST), width)
     used = sum(widths[:-1]) + _GAP * (len(kept) - 1)
     if len(kept) > 1:
         widths[-1] = min(widths[-1], max(width - used, 0))

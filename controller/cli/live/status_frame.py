@@ -8,6 +8,7 @@ from collections import Counter
 from controller.cli import output
 from controller.cli.live.fitted_table import cut, fitted_table
 from controller.cli.status_rows import HEADS, row_of
+from controller.cli.terminal_table import wrap
 from controller.schema.minions import MinionStatus, StatusView
 
 _DROPPABLE = (4, 6, 5, 3)
@@ -28,7 +29,21 @@ def status_frame(view: StatusView, columns: int, lines: int) -> list[str]:
     rows = [row_of(each) for each in sorted(view.minions, key=_order)]
     room = lines - len(top) - len(bottom) - 1
     table = fitted_table(HEADS, rows, (columns, room), style, droppable=_DROPPABLE, noun="minion")
-    return [*top, "", *table, *bottom][:lines]
+    left = lines - len(top) - 1 - len(table) - len(bottom)
+    return [*top, "", *table, *_in_full(view, columns, left), *bottom][:lines]
+
+
+def _in_full(view: StatusView, columns: int, lines: int) -> list[str]:
+    """Messages of minions that are not well, which the table cuts, as far as there is room below it."""
+    found = [""]
+    for each in sorted(view.minions, key=_order):
+        told = wrap(output.printable(f"{each.minion}: {each.message}", kept=""), columns)
+        if each.health == _WELL[1] or len(told) < 2:
+            continue
+        if len(found) + len(told) > lines:
+            break
+        found += told
+    return found if len(found) > 1 else []
 
 
 def style(cell: str | None, part: str) -> str:
