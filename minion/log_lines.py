@@ -80,6 +80,8 @@ def fields_of(template: str, args: tuple[object, ...]) -> dict[str, object]:
     for name, text in _FIELD.findall(template):
         count = len(_CONVERSION.findall(text))
         taken, left = left[:count], left[count:]
+        if len(taken) < count:
+            raise TypeError(f"a field of {template!r} has no argument")
         if count == 0:
             found[name] = json.loads(text) if text.startswith('"') else text
         elif count == 1 and _CONVERSION.fullmatch(text) and _is_number(taken[0]):

@@ -99,7 +99,7 @@ def test_json_has_the_same_fields_and_numbers_are_numbers():
 def test_console_is_one_line_for_people():
     said = line("event=controller_unreachable cause=%s", "nobody\nlistens", form="console")
     assert re.fullmatch(
-        r'\d{4}-\d\d-\d\d \d\d:\d\d:\d\d error    controller_unreachable  cause="nobody\\\\nlistens"', said
+        r'\d{4}-\d\d-\d\d \d\d:\d\d:\d\d error    controller_unreachable  cause="nobody\\nlistens"', said
     )
     assert "\x1b" not in line("a \x1b[31mred message", form="console")
     assert line("event=x", form="console", colours=True).count("\x1b[") == 2

@@ -307,7 +307,7 @@ def test_a_preview_is_saved_in_the_form_that_the_name_says(saltern, served, tmp_
     assert json.loads((tmp_path / "a.json").read_text()) == json.loads(done.out)
     assert json.loads(done.out)["schema"] == 1
     starts = [(tmp_path / name).read_text()[:9] for name in names]
-    assert starts == ['{\n  "sche', "<!doctype", "<!-- salt", "Saltern p", "schema: 1"]
+    assert starts == ['{\n  "sche', "<!doctype", "<!-- salt", "Saltern p", "schema_ve"]
     refused = saltern(*words, "--save", str(tmp_path / "a.pdf"))
     assert (refused.code, ".html" in refused.err) == (64, True)
     nowhere = saltern(*words, "--save", str(tmp_path / "no" / "a.json"))

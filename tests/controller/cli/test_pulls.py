@@ -55,6 +55,6 @@ def test_previews_are_listed_by_what_is_done_about_them(saltern, served):
 def test_minions_are_released(saltern, served):
     assert saltern("unapply", "org/states#12").out.splitlines() == ["released web1", "released web2"]
     found = saltern("unapply", "hub:org/states#12", "--target", "*2", "--out", "json")
-    assert json.loads(found.out) == ["web2"]
+    assert json.loads(found.out) == {"schema_version": 1, "minions": ["web2"]}
     refused = saltern("unapply", "org/states#9")
     assert (refused.code, "saltern pulls" in refused.err) == (1, True)

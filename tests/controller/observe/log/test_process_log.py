@@ -1,9 +1,7 @@
 """The controller's log: one shape for what it says and what others log, without secrets."""
 
-import io
 import json
 import logging
-import sys
 
 import pytest
 import structlog
@@ -27,19 +25,11 @@ def redactor(tmp_path):
 
 
 @pytest.fixture
-def logged(monkeypatch):
+def logged(capsys):
     """A function that gives the lines since it was called last."""
-    stream, root = io.StringIO(), logging.getLogger()
+    root = logging.getLogger()
     handlers, level, kept = root.handlers[:], root.level, structlog.get_config()
-    monkeypatch.setattr(sys, "stderr", stream)
-
-    def lines():
-        found = stream.getvalue().splitlines()
-        stream.seek(0)
-        stream.truncate()
-        return found
-
-    yield lines
+    yield lambda: capsys.readouterr().err.splitlines()
     root.handlers[:], root.level = handlers, level
     structlog.configure(**kept)
 
