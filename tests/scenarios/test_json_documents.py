@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 import pytest
 
-from controller.cli.main import VERBS, saltern
+from controller.cli.main import VERBS, run, saltern
 
 CLI = Path(__file__).parents[2] / "controller" / "cli"
 
@@ -42,7 +42,6 @@ OURS = {
     "key token list": "",
     "key token revoke": "{enrolment}",
     "key controller": "",
-    "key gen": "spare --gen-keys-dir {folder}",
     "key rotate": "web1",
     "whoami": "",
     "token create": "alice",
@@ -55,8 +54,6 @@ OURS = {
     "remote show": "states",
     "remote check": "",
     "remote verify": "",
-    "forge list": "",
-    "forge check": "",
     "ls": "",
     "cat": "top.sls",
     "events": "--since 1h --count 1",
@@ -64,14 +61,18 @@ OURS = {
     "reactor match": "salt/auth",
     "reactions list": "",
     "schedule list": "",
-    "schedule next": "--config {schedule}",
-    "policy check": "{tree}",
     "policy explain": "web1",
     "lint": "{tree}",
-    "migrate check": "examples/migrate/etc/salt --root examples/migrate",
     "backup create": "{folder}/backup.tar.gz",
 }
 """Verbs and what they are asked here."""
+
+LOCAL = {
+    "schedule next": "--config {schedule} --count 1",
+    "policy check": "{tree}",
+    "migrate check": "examples/migrate/etc/salt --root examples/migrate",
+}
+"""Those that know no controller."""
 
 SALTS = {
     "run": "web1 test.ping",
@@ -80,11 +81,10 @@ SALTS = {
     "wheel": "key.list_all",
     "key": "-L",
     "key list": "",
-    "key accept": "web1 --yes",
     "key finger": "web1",
     "key print": "web1",
     "call": "--local test.ping",
-    "compile": "--file-root {tree} --id web1",
+    "compile": "--file-root {tree} --pillar-root {tree}/../pillar --grains {grains} --id web1",
 }
 """Verbs whose documents have Salt's shape."""
 
@@ -100,6 +100,10 @@ ELSEWHERE = {
     "notify test": "scenarios/test_notifications.py",
     "notify retry": "scenarios/test_notifications.py",
     "orchestrations show": "scenarios/test_orchestrations_shown.py",
+    "forge list": "controller/cli/test_forge.py",
+    "forge check": "controller/cli/test_forge.py",
+    "key gen": "controller/cli/test_keys.py",
+    "key accept": "controller/cli/test_keys.py",
     "key reject": "controller/cli/test_keys.py",
     "key delete": "controller/cli/test_keys.py",
     "key add": "controller/cli/test_keys.py",
@@ -130,7 +134,7 @@ def test_every_verb_has_json_and_is_looked_at():
     assert {path for path, choices in found.items() if choices is None} == WITHOUT
     assert {
         path for path, choices in found.items() if choices is not None
-    } == OURS.keys() | SALTS.keys() | ELSEWHERE.keys()
+    } == OURS.keys() | LOCAL.keys() | SALTS.keys() | ELSEWHERE.keys()
     assert [path for path, choices in found.items() if choices is not None and "json" not in choices] == []
 
 
@@ -143,10 +147,10 @@ def test_documents_have_a_version_and_salts_have_salts_shape(make_rig, tmp_path)
         "enrolment": json.loads(rig.saltern("key", "token", "create", "--out", "json").stdout)["view"]["id"],
         "token": json.loads(rig.saltern("token", "create", "bob", "--out", "json").stdout)["view"]["id"],
         "folder": tmp_path,
-        "schedule": tmp_path / "schedule.conf",
+        "grains": tmp_path / "grains.json",
         "tree": rig.work / "states",
     }
-    given["schedule"].write_text("schedule: {ping: {function: test.ping, seconds: 60}}\n")
+    given["grains"].write_text(json.dumps({"id": "web1", "root": str(tmp_path)}))
     wrong = {}
     for path, words in {**OURS, **SALTS}.items():
         done = rig.saltern(*path.split(), *words.format(**given).split(), "--out", "json", check=False)
@@ -163,7 +167,15 @@ def test_documents_have_a_version_and_salts_have_salts_shape(make_rig, tmp_path)
             versioned = not _versioned(document)
         if versioned:
             wrong[path] = done.stdout[:300]
-    assert wrong == {}
+    assert wrong == {}, "\n".join(f"{path}: {what}" for path, what in wrong.items())
+
+
+def test_documents_of_verbs_that_know_no_controller_have_one_too(tmp_path, capsys):
+    given = {"schedule": tmp_path / "schedule.conf", "tree": CLI.parents[1] / "tests" / "scenarios" / "tree" / "states"}
+    given["schedule"].write_text("schedule: {ping: {function: test.ping, seconds: 60}}\n")
+    for path, words in LOCAL.items():
+        run([*path.split(), *words.format(**given).split(), "--out", "json"])
+        assert _versioned(json.loads(capsys.readouterr().out)), path
 
 
 def test_documents_are_printed_in_one_place():
