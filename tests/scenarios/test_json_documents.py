@@ -116,6 +116,7 @@ ELSEWHERE = {
     "schedule enable": "scenarios/test_schedule_verbs.py",
     "schedule disable": "scenarios/test_schedule_verbs.py",
     "backup restore": "controller/backup/test_backup.py",
+    "migrate compare": "controller/migration",
     "init": "controller/setup/test_init.py",
     "swarm": "scenarios/test_swarm.py",
 }
