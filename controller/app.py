@@ -167,7 +167,7 @@ async def controller(
             is_controller=partial(is_waiting_at, lease) if lease else nobody,
         )
         parts = compose(resources)
-        configure_log(settings.log_level, settings.log_format, parts.redactor)
+        configure_log(settings.log_level, settings.log_format, parts.handlers.results.redactor)
         if selector is not None:
             stack.enter_context(StallWatch(loop, selector, parts.metrics.stalled))
         for pool in parts.pools:

@@ -34,7 +34,7 @@ class LogShape:
     """How lines look.
 
     Args:
-        form: one of `minion.config.names.LOG_FORMATS`.
+        form: one of `minion.config.names.LogFormat`.
         bound: fields that each line has which does not say them itself: whose log it is.
         shown: makes of the fields of a record those that may be shown.
     """

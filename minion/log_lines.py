@@ -26,7 +26,7 @@ def line_of(fields: Mapping[str, object], form: str, *, colours: bool = False) -
 
     Args:
         fields: name -> value; texts, numbers, flags, None, or what JSON has.
-        form: one of `minion.config.names.LOG_FORMATS`.
+        form: one of `minion.config.names.LogFormat`.
         colours: whether `console` has some.
     """
     ordered = {name: fields[name] for name in FIRST if name in fields} | dict(fields)

@@ -30,7 +30,6 @@ from controller.messages.message_handlers import MessageHandlers
 from controller.notifications.notifier import Notifier
 from controller.observe.event_log import EventLog
 from controller.observe.metrics import Metrics
-from controller.observe.redactor import Redactor
 from controller.pull_requests.reconciler import PullRequests
 from controller.reactions.reactor import Reactor
 from controller.reconcile.reconciler import Reconciler
@@ -54,7 +53,6 @@ class Parts:
     epoch: str
     keypair: KeyPair
     metrics: Metrics
-    redactor: Redactor
     event_log: EventLog
     server: Server
     pools: tuple[CompilePool, ...]
@@ -115,7 +113,6 @@ def compose(resources: Resources) -> Parts:
         epoch=shared.epoch,
         keypair=shared.keypair,
         metrics=shared.metrics,
-        redactor=shared.redactor,
         event_log=shared.event_log,
         server=wire.server,
         pools=(compilation.pool, compilation.preview_pool),

@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import Annotated, Any, TypeAlias
 
 from controller.config.access import OPTIONS as ACCESS_OPTIONS
 from controller.config.access import AccessSettings, read_access
@@ -38,6 +38,7 @@ from controller.config.sections import (
 )
 from controller.forges.settings import ForgeSettings
 from highstate.compile_options import CompileOptions
+from minion.config.names import LogFormat
 from minion.config.salt_options import asks_for_nothing, said_of, salt_option
 from options.convert import convert_options, kinds_of
 from options.document import Fault, Option, UnreadableDocument, parse_value
@@ -128,7 +129,6 @@ def _grants(value: Any) -> Any:
 
 _RANGE_ADDRESS = re.compile(r"(https?://)?([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?")
 _PUBLIC_URL = re.compile(r"https?://[A-Za-z0-9.:\[\]-]+(/[A-Za-z0-9._~/-]*)?")
-LogFormat: TypeAlias = Literal["logfmt", "json", "console"]
 ControllerLogLevel: TypeAlias = Annotated[str, Wanted("one of " + ", ".join(LOG_LEVELS)), Prepare(_log_level)]
 PerMinion: TypeAlias = Annotated[str, Wanted("auto, true or false"), Prepare(_per_minion)]
 ControllerPath: TypeAlias = Annotated[Path, Wanted("an absolute path"), Prepare(absolute)]

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 LOG_LEVELS = ("all", "garbage", "trace", "debug", "profile", "info", "warning", "error", "critical", "quiet")
 """Salt's names."""
-LOG_FORMATS = ("logfmt", "json", "console")
+LogFormat: TypeAlias = Literal["logfmt", "json", "console"]
 """Forms of a line of the log."""
 
 

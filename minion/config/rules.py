@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, TypeAlias
 
 from minion.config.group_rules import GROUPED, is_custom_status, read_groups
-from minion.config.names import LOG_LEVELS, is_minion_id
+from minion.config.names import LOG_LEVELS, LogFormat, is_minion_id
 from options.convert import convert_options
 from options.document import Fault, Option
 from options.kinds import Flag, Prepare, Wanted, number_as_text, one_as_list
@@ -122,7 +122,6 @@ Roots: TypeAlias = Annotated[
     Mapping[str, tuple[str, ...]], Wanted("a mapping of saltenvs to lists of folders"), Prepare(_roots)
 ]
 Amount: TypeAlias = Annotated[float, Wanted("a number that is not negative", ge=0)]
-LogFormat: TypeAlias = Literal["logfmt", "json", "console"]
 LogLevel: TypeAlias = Annotated[str, Wanted("one of " + ", ".join(LOG_LEVELS)), Prepare(_level)]
 
 RULES: Mapping[str, Any] = {

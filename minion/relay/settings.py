@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from minion.config.files import BadMinionSettings, parse_file
-from minion.config.names import is_minion_id
-from minion.config.rules import AbsolutePath, LogFormat, LogLevel, MinionId, MinionText, OptionalPath, Port
+from minion.config.names import LogFormat, is_minion_id
+from minion.config.rules import AbsolutePath, LogLevel, MinionId, MinionText, OptionalPath, Port
 from options.convert import convert_options
 from options.document import Fault
 from options.near_names import did_you_mean

@@ -14,7 +14,7 @@ from controller.cli import output
 from controller.cli.client import Client
 from controller.cli.live.live_screen import is_live
 from controller.cli.live.status_frame import status_frame
-from controller.cli.live.watching import Watch, watch_lines, watch_screen
+from controller.cli.live.watching import WatchedView, watch_lines, watch_screen
 from controller.cli.status_rows import what_changed
 from controller.schema.fleet.status import FleetStatusView
 from controller.schema.minions import StatusView
@@ -41,7 +41,7 @@ def watch_status(
         out: `text`, `json`, `yaml`.
         drawn: whether it is a screen where there is a terminal.
     """
-    watch = Watch(config_dir=config_dir, seconds=seconds, ask=ask)
+    watch = WatchedView(config_dir=config_dir, seconds=seconds, ask=ask)
     if drawn and out == "text" and is_live():
         watch_screen(watch, status_frame)
     else:
@@ -56,7 +56,9 @@ def watch_groups(
     out: str,
 ) -> None:
     """Follow groups of minions until Ctrl-C; see `watch_status`."""
-    watch_lines(Watch(config_dir=config_dir, seconds=seconds, ask=ask), _told(show, out), lambda view: view.groups)
+    watch_lines(
+        WatchedView(config_dir=config_dir, seconds=seconds, ask=ask), _told(show, out), lambda view: view.groups
+    )
 
 
 def _told(show: Callable[[_View], None], out: str) -> Callable[[_View], None]:

@@ -37,7 +37,7 @@ Frame = Callable[[_View, int, int], list[str]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Watch(Generic[_View]):
+class WatchedView(Generic[_View]):
     """What is watched.
 
     Args:
@@ -51,7 +51,7 @@ class Watch(Generic[_View]):
     ask: Callable[[Client], _View]
 
 
-def watch_screen(watch: Watch[_View], frame: Frame[_View]) -> None:
+def watch_screen(watch: WatchedView[_View], frame: Frame[_View]) -> None:
     """Draw until `q` or Ctrl-C. A controller that is gone is told, and tried again. Failure: there is none at first."""
     with Client(watch.config_dir) as client:
         view = watch.ask(client)
@@ -98,7 +98,7 @@ def _waited(screen: LiveScreen, seconds: float, since: float) -> bool:
                 pass
 
 
-def watch_lines(watch: Watch[_View], show: Callable[[_View], None], same: Callable[[_View], object]) -> None:
+def watch_lines(watch: WatchedView[_View], show: Callable[[_View], None], same: Callable[[_View], object]) -> None:
     """Show an answer whenever it is another one, until Ctrl-C; for pipes and files.
 
     Args:

@@ -30,7 +30,7 @@ def configure_log(level: str, form: str, redactor: Redactor | None = None) -> No
 
     Args:
         level: of structlog: debug, info, warning, error, critical.
-        form: one of `minion.config.names.LOG_FORMATS`.
+        form: one of `minion.config.names.LogFormat`.
         redactor: knows secrets of minions; None: there is no store yet.
     """
     stream = sys.stderr

@@ -12,7 +12,7 @@ from controller.cli import options, output
 from controller.cli.client import Client
 from controller.cli.live.live_screen import is_live
 from controller.cli.live.top_frame import TopFrame
-from controller.cli.live.watching import Watch, watch_screen
+from controller.cli.live.watching import WatchedView, watch_screen
 from controller.schema.fleet.activity import ActivityView
 
 _RATE_SECONDS = 1.0
@@ -48,7 +48,7 @@ def top_command(delay: float, limit: int, once: bool, out: str, config_dir: Path
         raise click.UsageError("this is drawn on a terminal; here --once, or --out json, prints it once")
     frame = TopFrame()
     if not once:
-        watch_screen(Watch(config_dir=config_dir, seconds=delay, ask=ask), frame)
+        watch_screen(WatchedView(config_dir=config_dir, seconds=delay, ask=ask), frame)
         return
     columns = shutil.get_terminal_size((120, 24)).columns
     with Client(config_dir) as client:
