@@ -218,7 +218,7 @@ async def _serve(parts: Parts, lease: Lease | None) -> AsyncIterator[None]:
         parts.service.reloads.followers += [
             partial(follow_settings, parts),
             partial(_follow_served, listening, mounts),
-            lambda new: _configure_log(new.log_level),
+            lambda new: configure_log(new.log_level, new.log_format, parts.handlers.results.redactor),
         ]
         if lease is None:
             yield

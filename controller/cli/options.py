@@ -11,6 +11,9 @@ import click
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
+SCHEMA_VERSION = 1
+"""Of the documents that verbs print. A field that is new does not change it; one that is gone, has another name or
+means something else does, and stands in CHANGELOG.md."""
 DEFAULT_CONFIG_DIR = Path("/etc/saltern")
 FORMATS = ("json", "yaml", "txt", "nested")
 

@@ -16,6 +16,7 @@ from typing import Any
 import click
 import msgspec
 
+from controller.cli.options import SCHEMA_VERSION
 from controller.schema.plans import PruneView
 
 COLOURS = {
@@ -47,11 +48,6 @@ COLOURS = {
     "Unknown": "bright_black",
 }
 """Words that have a colour wherever they stand alone in a table's cell."""
-
-
-SCHEMA_VERSION = 1
-"""Of the documents that verbs print. A field that is new does not change it; one that is gone, has another name or
-means something else does, and stands in CHANGELOG.md."""
 
 
 def document(view: Any, form: str, indent: int = 2) -> None:

@@ -8,8 +8,9 @@ from typing import Any
 
 import click
 
-from controller.cli import offers, options
+from controller.cli import options
 from controller.cli.config_folder import check_folder
+from controller.cli.verbs.terminal import function_offers
 from minion.call.call import main
 from minion.call.options import OUTPUTTERS, STATE_OUTPUTS, CallOptions
 from minion.config.names import LOG_LEVELS
@@ -43,7 +44,7 @@ def _said_only(names: Sequence[str], **more: Any) -> Callable[[Any], Any]:
 
 
 @click.command("call", cls=_Call)
-@click.argument("fun", metavar="FUNCTION", default="", shell_complete=offers.functions)
+@click.argument("fun", metavar="FUNCTION", default="", shell_complete=function_offers.functions)
 @click.argument("args", metavar="ARGUMENTS", nargs=-1)
 @click.option("--local", is_flag=True, help="Compile from file_roots on this machine; ask no controller.")
 @click.option("--file-root", multiple=True, metavar="DIR", help="Folder of states, instead of file_roots.")

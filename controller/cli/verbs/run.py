@@ -16,6 +16,7 @@ from controller.cli.credentials import credential_options, show_credentials
 from controller.cli.failure import FAILED, INTERRUPTED, OK
 from controller.cli.progress import progress_line
 from controller.cli.run_output import JobOutput, output_options, states_of, told, written
+from controller.cli.verbs.terminal import function_offers
 from controller.schema.jobs import JobKill, JobQuery
 from controller.schema.minions import StatusView
 from controller.schema.requests import CallQuestion
@@ -27,7 +28,7 @@ from minion.call.options import OUTPUTTERS
 
 @click.command("run")
 @click.argument("target", shell_complete=offers.minions)
-@click.argument("function", required=False, default="", shell_complete=offers.functions)
+@click.argument("function", required=False, default="", shell_complete=function_offers.functions)
 @click.argument("arguments", nargs=-1)
 @options.targeting
 @click.option(

@@ -14,7 +14,7 @@ from typing import Any
 import click
 import msgspec
 
-from controller.cli import output
+from controller.cli import options
 from controller.cli.failure import OK, UNREACHABLE, USAGE, Failure
 from minion.swarm.member import SwarmBehaviour
 from minion.swarm.member_keys import check_ids, identities, numbered
@@ -185,4 +185,6 @@ def _show(summary: Mapping[str, int | float | None], out: str) -> None:
         for name, value in summary.items():
             click.echo(f"{name.replace('_', ' ')}: {'-' if value is None else value}")
     else:
-        output.document(summary, out)
+        click.echo(
+            msgspec.json.format(msgspec.json.encode({"schema_version": options.SCHEMA_VERSION, **summary}), indent=2)
+        )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Protocol, cast
@@ -59,7 +60,7 @@ def _examiner(role: str) -> Examine:
 
 
 def _tell(finding: CheckFinding) -> None:
-    colour = _COLOURS[finding.verdict]
+    colour = None if os.environ.get("NO_COLOR") else _COLOURS[finding.verdict]
     click.echo(f"{click.style(f'{finding.verdict:4}', fg=colour)}  {finding.check}: {_one_line(finding.text)}")
     if finding.todo:
         click.echo(f"      {_one_line(finding.todo)}")
@@ -70,7 +71,7 @@ def _one_line(text: str) -> str:
     return "".join(letter if letter.isprintable() else " " for letter in text)
 
 
-def _document(found: list[dict[str, str]], out: str) -> str:
+def _document(found: list[dict[str, str | int]], out: str) -> str:
     """As other verbs have it (`controller.cli.output`, which needs a library of the controller)."""
     if out == "json":
         return json.dumps(found, indent=2, ensure_ascii=False) + "\n"
@@ -79,5 +80,11 @@ def _document(found: list[dict[str, str]], out: str) -> str:
     return str(yaml.safe_dump(found, sort_keys=False, allow_unicode=True))
 
 
-def _plain(finding: CheckFinding) -> dict[str, str]:
-    return {"check": finding.check, "verdict": finding.verdict, "text": finding.text, "todo": finding.todo}
+def _plain(finding: CheckFinding) -> dict[str, str | int]:
+    return {
+        "schema_version": options.SCHEMA_VERSION,
+        "check": finding.check,
+        "verdict": finding.verdict,
+        "text": finding.text,
+        "todo": finding.todo,
+    }
