@@ -27,8 +27,6 @@ _FILES = "docs/salt-compatibility.md#states-of-files-git-archives-and-the-system
 _DIFFERENT_STATES: Mapping[str, tuple[str, str]] = {
     "archive.extracted": ("tar and zip, unpacked here; names with .. and below symlinks are refused", _FILES),
     "cron.present": ("`random` is a time made of the identifier, the same each time", _FILES),
-    "file.append": ("with ignore_whitespace: False the text is looked for as it stands", _FILES),
-    "file.copy": ("with `force`, an identical file is not copied again", _FILES),
     "file.line": ("one that changes the file on each run fails: it does not converge", _FILES),
     "file.replace": ("one that changes the file on each run fails: it does not converge", _FILES),
     "git.latest": ("uncommitted work and own commits are refused unless force_reset is given", _FILES),
@@ -37,13 +35,18 @@ _DIFFERENT_STATES: Mapping[str, tuple[str, str]] = {
     "mount.mounted": ("what is mounted with other options is mounted again only where that can be seen", _FILES),
     "mount.swap": ("changes are the path alone; a value that the system refuses is not written", _FILES),
     "network.system": ("the name of the host alone", _FILES),
-    "pip.installed": ("force_reinstall, which acts on each run, is refused", _FILES),
-    "pkgrepo.managed": ("with key_url, the key goes into /etc/apt/keyrings, and signed-by into the line",
-                        "docs/salt-compatibility.md#runs"),
     "ssh_known_hosts.present": ("a key or a fingerprint has to be given", _FILES),
-    "virtualenv.managed": ("`clear`, which acts on each run, is refused", _FILES),
 }  # fmt: skip
 """States that are here and do not all that Salt's do."""
+_DIFFERENT_ARGUMENTS: Mapping[str, tuple[str, str]] = {
+    "file.append ignore_whitespace": ("with False the text is looked for as it stands", _FILES),
+    "file.copy force": ("an identical file is not copied again", _FILES),
+    "pkgrepo.managed key_url": ("the key goes into /etc/apt/keyrings, and signed-by into the line",
+                                "docs/salt-compatibility.md#runs"),
+    "pip.installed force_reinstall": ("it acts on each run, and is refused", _FILES),
+    "virtualenv.managed clear": ("it acts on each run, and is refused", _FILES),
+}  # fmt: skip
+"""Arguments of these that do not all that they do in Salt: function and argument."""
 
 _INSTEAD_OF_MODULES: tuple[tuple[str, str], ...] = (
     ("win_ chocolatey reg ntp_win lgpo dsc wua wusa msi powercfg win", "minions run on Linux"),
@@ -110,6 +113,8 @@ class FunctionJudge:
         known = self._states
         if self.own.has("states", function) or function not in known.ours:
             return WORKS
+        if how := _DIFFERENT_ARGUMENTS.get(f"{function} {argument}"):
+            return Judgement("different", *how)
         module, _, name = function.partition(".")
         spec = registry.find(module, name, "").spec
         if argument in spec.refused:

@@ -202,7 +202,8 @@ def test_functions_renderers_and_modules_of_trees(machine, check):
         "srv/salt/_proxy/p.py": "", "srv/salt/_modules/m.py": "import salt.utils.files\nimport salt.cloud.clouds\n",
         "srv/salt/b.sls": "a:\n  mine.set: []\nb:\n  x509.certificate_managed: []\nc:\n  file.shortcut: []\nd:\n"
                           "  pkg.installed:\n    - skip_suggestions: True\n    - pkg_verify: True\n"
-                          "e:\n  nope.at_all: []\nf:\n  file.managd: []\n",
+                          "e:\n  nope.at_all: []\nf:\n  file.managd: []\n"
+                          "g:\n  file.append:\n    - text: a\nh:\n  file.copy:\n    - force: True\n",
         "srv/salt/f.j2": "{{ salt['pkg.version']('x') }}", "srv/salt/g.sls": "{{ salt['pkg.version']('x') }}",
     })  # fmt: skip
     _, _, items = check()
@@ -212,6 +213,8 @@ def test_functions_renderers_and_modules_of_trees(machine, check):
     assert "shortcuts are for Windows" in items["state", "file.shortcut"]["how"]
     assert "did you mean file.managed" in items["state", "file.managd"]["how"]
     assert said["state", "nope.at_all"] == "no counterpart"
+    assert said["state", "file.append"] == "works"
+    assert said["argument", "file.copy: force"] == "different"
     assert said["argument", "pkg.installed: skip_suggestions"] == "different"
     assert said["argument", "pkg.installed: pkg_verify"] == "no counterpart"
     assert said["renderer", "pydsl"] == "no counterpart"
