@@ -6,16 +6,53 @@ and questions go to the `ControllerApi` unchanged.
 
 from __future__ import annotations
 
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any, Final
+
 from litestar import Litestar, Router
 from litestar.datastructures import State
 
 from controller.access.access import Access
 from controller.api import encoding
+from controller.api.openapi import document
 from controller.api.permissions import PREFIX, guard
-from controller.api.resources import access, controller, enrolment, jobs, notifications, policies, rollouts, sessions
+from controller.api.resources import (
+    access,
+    controller,
+    description,
+    enrolment,
+    jobs,
+    notifications,
+    policies,
+    rollouts,
+    sessions,
+)
 from controller.config.limits import BorderLimits
 from controller.schema.controller_api import ControllerApi
 from options.limits import CountRefusal
+
+ROUTES: Final = (
+    *controller.ROUTES,
+    *access.ROUTES,
+    *description.ROUTES,
+    *enrolment.ROUTES,
+    *jobs.ROUTES,
+    *notifications.ROUTES,
+    *policies.ROUTES,
+    *rollouts.ROUTES,
+)
+OPEN_ROUTES: Final = (*sessions.ROUTES, *access.OPEN_ROUTES)
+"""Those whose bodies come from who is not known yet."""
+
+
+def openapi_document() -> dict[str, Any]:
+    """What `GET /api/v1/openapi.json` answers."""
+    try:
+        installed = version("saltern")
+    except PackageNotFoundError:  # a checkout that was not installed
+        installed = "0"
+    return document((*ROUTES, *OPEN_ROUTES), installed)
 
 
 def api_app(
@@ -32,25 +69,19 @@ def api_app(
     """
     few_bytes = limits.api_port.credentials_bytes
     routers = [
-        Router(
-            path=PREFIX,
-            route_handlers=[
-                *controller.ROUTES,
-                *access.ROUTES,
-                *enrolment.ROUTES,
-                *jobs.ROUTES,
-                *notifications.ROUTES,
-                *policies.ROUTES,
-                *rollouts.ROUTES,
-            ],
-        ),
-        Router(path=PREFIX, route_handlers=[*sessions.ROUTES, *access.OPEN_ROUTES], request_max_body_size=few_bytes),
+        Router(path=PREFIX, route_handlers=ROUTES),
+        Router(path=PREFIX, route_handlers=OPEN_ROUTES, request_max_body_size=few_bytes),
     ]
     return Litestar(
         route_handlers=routers,
         guards=[guard],
         state=State(
-            {"service": service, "access": access_rules, "session_seconds": session_seconds},
+            {
+                "service": service,
+                "access": access_rules,
+                "session_seconds": session_seconds,
+                "openapi": cache(openapi_document),
+            },
             deep_copy=False,
         ),
         exception_handlers=encoding.exception_handlers(on_refusal),

@@ -53,6 +53,8 @@ def encode(view: Any) -> bytes:
 
 def query_of(values: Mapping[str, Any], of: type[Query]) -> Query:
     """The parameters of an address as what is asked; ServiceError for what is no question."""
+    if any("\0" in str(value) for value in values.values()):
+        raise ServiceError("bad-request", "a parameter has a NUL character")  # which PostgreSQL takes in no text
     try:
         return msgspec.convert(dict(values), of, strict=False)
     except msgspec.ValidationError as error:

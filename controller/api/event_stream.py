@@ -10,6 +10,7 @@ from typing import Any, TypeAlias, cast
 
 from litestar import Request
 from litestar.response import Stream
+from msgspec import structs
 
 from controller.api import encoding
 from controller.api.permissions import Counted
@@ -29,8 +30,13 @@ _NONE = object()
 
 def query_of(request: Request[Any, Any, Any]) -> EventsQuery:
     """What a reader asks for. `Last-Event-ID` says where it goes on. ServiceError for what is no question."""
+    return going_on(request, encoding.query_of(request.query_params, EventsQuery))
+
+
+def going_on(request: Request[Any, Any, Any], query: EventsQuery) -> EventsQuery:
+    """What a reader asks for, from the event on that `Last-Event-ID` names where there is one."""
     last = request.headers.get("last-event-id", "")
-    return encoding.query_of({**request.query_params, **({"after": last} if last else {})}, EventsQuery)
+    return encoding.query_of({**structs.asdict(query), "after": last}, EventsQuery) if last else query
 
 
 def answer(pieces: AsyncIterator[Sequence[EventView]], opening: bytes = b":\n\n", frame: Frame | None = None) -> Stream:

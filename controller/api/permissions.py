@@ -36,6 +36,7 @@ NEEDS: Mapping[str, str] = {
     "DELETE /session": KNOWN,
     "POST /tokens/revoke": KNOWN,
     "GET /whoami": KNOWN,
+    "GET /openapi.json": KNOWN,
     "POST /call": FUNCTIONS,
     "POST /runner": FUNCTIONS,
     **dict.fromkeys(
@@ -50,6 +51,8 @@ NEEDS: Mapping[str, str] = {
             "GET /diff",
             "GET /diff/fleet",
             "GET /history",
+            "GET /revisions",
+            "GET /search",
             "GET /compile",
             "GET /run",
             "GET /why",

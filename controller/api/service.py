@@ -17,6 +17,7 @@ from controller.adoption.adoptions import Adoptions
 from controller.api.activity import runs_under_way, slowest_minions
 from controller.api.blames import blame
 from controller.api.key_changes import KeyChanges, token_view
+from controller.api.listings import RevisionMarks, revision_page, search
 from controller.api.minion_pages import chosen_by_name, chosen_by_state, needs_a_look
 from controller.api.run_details import entries_with_causes, with_cause
 from controller.compilation.build_reconciler import BuildReconciler
@@ -63,6 +64,7 @@ from controller.schema.errors import ServiceError
 from controller.schema.events import DROPPED, EventView, WhyView
 from controller.schema.fleet.activity import ActivityQuery, ActivityView
 from controller.schema.fleet.adoption import AdoptQuestion, AdoptView
+from controller.schema.fleet.listings import RevisionPage, RevisionsQuery, SearchQuery, SearchView
 from controller.schema.fleet.minion_pages import MinionPage, MinionPageQuery
 from controller.schema.fleet.notifications import NotificationsView, ReceiverTestView, SpooledMessage
 from controller.schema.fleet.policies import PolicyView
@@ -105,6 +107,7 @@ from controller.schema.requests import (
     BlameQuery,
     CallQuestion,
     EventsQuery,
+    HistoryQuery,
     PreviewQuestion,
     RunnerQuestion,
     SyncQuestion,
@@ -312,13 +315,25 @@ class ControllerService:
         """See `ControllerApi`."""
         return PendingChanges(previews=self.minions.previews, drifted=FleetDrift(self.state).of).report(target)
 
-    async def history(self, minion: str | None, limit: int) -> Sequence[HistoryEntry]:
+    async def history(self, query: HistoryQuery) -> Sequence[HistoryEntry]:
         """See `ControllerApi`. Thousands of runs take a second to read."""
-        return await asyncio.to_thread(self.state.history, minion, limit)
+        return await asyncio.to_thread(self.state.history, query)
 
-    async def history_with_causes(self, minion: str | None, limit: int) -> Sequence[CausedEntry]:
+    async def revisions(self, query: RevisionsQuery) -> RevisionPage:
         """See `ControllerApi`."""
-        entries = await self.history(minion, limit)
+        return await asyncio.to_thread(revision_page, self.store, query, self._marks())
+
+    async def search(self, query: SearchQuery) -> SearchView:
+        """See `ControllerApi`."""
+        return await asyncio.to_thread(search, self.store, query, tuple(self.state.keyring.accepted))
+
+    def _marks(self) -> RevisionMarks:
+        taken_back = frozenset(each.digest for each in self.fleet.quarantine.records)
+        return RevisionMarks(live=self.git.live.digest, quarantined=taken_back)
+
+    async def history_with_causes(self, query: HistoryQuery) -> Sequence[CausedEntry]:
+        """See `ControllerApi`."""
+        entries = await self.history(query)
         await self.telemetry.event_log.flush()
         return await asyncio.to_thread(entries_with_causes, entries, self.store, self.fleet.rollouts)
 

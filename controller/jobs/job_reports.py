@@ -13,6 +13,7 @@ from controller.schema.jobs import JobDetail, JobKill, JobMinion, JobsQuery, Job
 from controller.schema.requests import CallQuestion
 from controller.schema.targets import TargetExpression
 from controller.store import RunRecord
+from controller.store.jobs.listing import JobFilter
 from controller.store.jobs.table import JobRecord
 
 MOST_JOBS = 1000
@@ -64,7 +65,14 @@ class JobReports:
             places = [one for one in places if before is None or one < before][:limit]
         else:
             without = ABOUT_JOBS if query.without_control else ()
-            places = store.job_listing.newest(_KINDS, limit, before=before, without=without)
+            meant = JobFilter(
+                minion=query.minion,
+                kinds=_listed(query.kind),
+                outcomes=_listed(query.outcome),
+                user=query.user,
+                fun=query.fun,
+            )
+            places = store.job_listing.newest(_KINDS, limit, before=before, without=without, meant=meant)
         return self._views([place.jid for place in places], connected)
 
     def _views(self, jids: Sequence[str], connected: frozenset[str]) -> list[JobView]:
@@ -125,3 +133,8 @@ class JobReports:
             seconds=run.seconds,
             summary=summary,
         )
+
+
+def _listed(text: str) -> tuple[str, ...]:
+    """Words with commas between them."""
+    return tuple(each for each in text.split(",") if each)

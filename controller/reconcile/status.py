@@ -32,6 +32,7 @@ from controller.schema.events import WhyState
 from controller.schema.fleet.policies import PolicyView
 from controller.schema.minions import CompileView, HeldPull, HeldRevision, MinionStatus, Unconfirmed, VolatileRead
 from controller.schema.plans import DriftView, MinionDiff, PruneView
+from controller.schema.requests import HistoryQuery
 from controller.schema.runs import HistoryEntry, RunView
 from controller.sessions.sessions import KeyRegistry, Sessions
 from controller.store import HoldRecord, Past, RunRecord, StatusRow, Store
@@ -288,12 +289,24 @@ class Status:
             for key in keys
         )
 
-    def history(self, minion: str | None, limit: int) -> list[HistoryEntry]:
-        """Runs, newest first. ServiceError for a minion that is not known and has none."""
-        found = self.store.runs.newest(minion=minion, limit=limit)
-        if minion is not None and not found:
-            self.known(minion)
-        return [self._entry(run) for run in found]
+    def history(self, query: HistoryQuery) -> list[HistoryEntry]:
+        """Runs, newest first. ServiceError for a minion that is not known and has none, and a run that is not there."""
+        found = self.store.runs.newest(
+            minion=query.minion,
+            kinds=_listed(query.kind),
+            outcomes=_listed(query.outcome),
+            before=query.before,
+            limit=query.limit,
+        )
+        if query.minion is not None and not found:
+            self.known(query.minion)
+        if query.before and not found and self.store.runs.get(query.before) is None:
+            raise ServiceError("not-found", f"no run {query.before!r}", hint="`saltern history` lists the runs")
+        return self.entries(found)
+
+    def entries(self, runs: Iterable[RunRecord]) -> list[HistoryEntry]:
+        """Runs in a line each."""
+        return [self._entry(run) for run in runs]
 
     def run(self, run_id: str) -> RunView:
         """One run by its id or an unambiguous beginning of it."""
@@ -445,3 +458,8 @@ def _class_text(row: StatusRow) -> str:
 
 def _texts(problems: Sequence[Problem]) -> tuple[str, ...]:
     return tuple(str(problem) for problem in problems)
+
+
+def _listed(text: str) -> tuple[str, ...]:
+    """Words with commas between them."""
+    return tuple(each for each in text.split(",") if each)

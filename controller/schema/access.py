@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Literal, TypeAlias
+from typing import Annotated, Literal, TypeAlias
 
-from controller.schema.structs import ApiStruct
+import msgspec
+
+from controller.schema.structs import ApiStruct, Identifier, RowNumber
 
 ScopeName: TypeAlias = Literal["read", "operate", "approve", "admin"]
 """What a token is for; each covers those before it."""
@@ -28,6 +30,16 @@ class TokenQuestion(ApiStruct, frozen=True, kw_only=True, forbid_unknown_fields=
     note: str = ""
     scopes: tuple[ScopeName, ...] = ()
     """What it is for alone; none: everything that the user may."""
+
+
+class TokensQuery(ApiStruct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """`saltern token list`: all of them, unless a limit is given."""
+
+    user: Identifier = ""
+    """Only those that are for this one."""
+    kind: Literal["", "token", "session"] = ""
+    offset: Annotated[int, msgspec.Meta(ge=0, le=10_000_000)] = 0
+    limit: Annotated[int, msgspec.Meta(ge=1, le=1000)] | None = None
 
 
 class TokensQuestion(ApiStruct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -62,15 +74,15 @@ class NewToken(ApiStruct, frozen=True, kw_only=True):
     view: TokenView
 
 
-class AuditListQuery(ApiStruct, frozen=True, kw_only=True):
+class AuditListQuery(ApiStruct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """`saltern audit`."""
 
     since: float = 0.0
-    user: str = ""
+    user: Identifier = ""
     denied: bool = False
-    after: int = 0
+    after: RowNumber = 0
     """Rows with a higher number."""
-    limit: int = 100
+    limit: Annotated[int, msgspec.Meta(ge=1, le=10_000)] = 100
 
 
 class AuditView(ApiStruct, frozen=True, kw_only=True):

@@ -12,6 +12,7 @@ from controller.schema.blame import BlameView
 from controller.schema.events import EventView, WhyView
 from controller.schema.fleet.activity import ActivityQuery, ActivityView
 from controller.schema.fleet.adoption import AdoptQuestion, AdoptView
+from controller.schema.fleet.listings import RevisionPage, RevisionsQuery, SearchQuery, SearchView
 from controller.schema.fleet.minion_pages import MinionPage, MinionPageQuery
 from controller.schema.fleet.notifications import NotificationsView, ReceiverTestView, SpooledMessage
 from controller.schema.fleet.policies import PolicyView
@@ -54,6 +55,7 @@ from controller.schema.requests import (
     BlameQuery,
     CallQuestion,
     EventsQuery,
+    HistoryQuery,
     PreviewQuestion,
     RunnerQuestion,
     SyncQuestion,
@@ -144,10 +146,16 @@ class ControllerApi(Protocol):
     def fleet_diff(self, target: TargetExpression | None) -> AsyncIterator[PreviewItem]:
         """What is pending and what drifted on many minions, by classes: how far it is, then a `PreviewFinished`."""
 
-    async def history(self, minion: str | None, limit: int) -> Sequence[HistoryEntry]:
-        """Runs, newest first."""
+    async def history(self, query: HistoryQuery) -> Sequence[HistoryEntry]:
+        """Runs that are meant, newest first."""
 
-    async def history_with_causes(self, minion: str | None, limit: int) -> Sequence[CausedEntry]:
+    async def revisions(self, query: RevisionsQuery) -> RevisionPage:
+        """Some of the revisions that are meant, newest first."""
+
+    async def search(self, query: SearchQuery) -> SearchView:
+        """Minions, revisions, runs and jobs that have a text in them; some of each."""
+
+    async def history_with_causes(self, query: HistoryQuery) -> Sequence[CausedEntry]:
         """The same with what led to each of them, of the newest `MOST_WITH_CAUSES`."""
 
     def compile_detail(self, minion: str) -> CompileView:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias
 
 import msgspec
 
-from controller.schema.structs import ApiStruct
+from controller.schema.structs import ApiStruct, Identifier
 
 JobOutcome: TypeAlias = Literal[
     "ok", "changed", "failed", "compile error", "refused", "timed out", "unreachable", "cancelled"
@@ -75,10 +75,20 @@ class JobKill(ApiStruct, frozen=True, kw_only=True):
 class JobsQuery(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """`saltern jobs list` and `active`."""
 
-    limit: int = 20
+    limit: Annotated[int, msgspec.Meta(ge=1, le=1000)] = 20
     active: bool = False
     """Only those that go on."""
-    before: str = ""
+    minion: Identifier = ""
+    """Only those that this one was asked for. This and the next four are not for `active`."""
+    kind: Annotated[str, msgspec.Meta(max_length=200)] = ""
+    """One of these, with commas between them: `apply,remediate,call,preview`."""
+    outcome: Annotated[str, msgspec.Meta(max_length=200)] = ""
+    """Only those of which a run ended so: `failed,error,unreachable`."""
+    user: Identifier = ""
+    """Only those that this one asked for."""
+    fun: Annotated[str, msgspec.Meta(max_length=200)] = ""
+    """Part of the name of the function."""
+    before: Identifier = ""
     """Only those that began before this job (its id): the next page."""
     without_control: bool = False
     """Without functions that look after other jobs, such as `saltutil.kill_job`; not with `active`."""
@@ -87,4 +97,4 @@ class JobsQuery(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 class JobQuery(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """`saltern jobs show` and `kill`; the id of a job, or of a run of it."""
 
-    jid: str
+    jid: Annotated[Identifier, msgspec.Meta(min_length=1)]

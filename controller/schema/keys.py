@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
+
+import msgspec
 
 from controller.schema.structs import ApiStruct
 from wire.messages import KeyRole
@@ -20,6 +22,16 @@ class KeyView(ApiStruct, frozen=True, kw_only=True):
     """It asks for an id that another key already has."""
     public_key: str = ""
     role: KeyRole = "minion"
+
+
+class KeysQuery(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """`saltern key list`: all of them, unless a limit is given."""
+
+    state: Literal["", "pending", "accepted", "rejected"] = ""
+    text: Annotated[str, msgspec.Meta(max_length=200)] = ""
+    """Part of the id, in small or capital letters, or of the fingerprint."""
+    offset: Annotated[int, msgspec.Meta(ge=0, le=10_000_000)] = 0
+    limit: Annotated[int, msgspec.Meta(ge=1, le=1000)] | None = None
 
 
 class NewKeyQuestion(ApiStruct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 
-from controller.schema.structs import ApiStruct
+from controller.schema.structs import ApiStruct, Identifier
 
 
 class OrchestrationView(ApiStruct, frozen=True, kw_only=True):
@@ -64,10 +64,10 @@ class OrchestrationDetail(ApiStruct, frozen=True, kw_only=True):
 class OrchestrationQuery(ApiStruct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """`saltern orchestrations show`."""
 
-    jid: str
+    jid: Annotated[Identifier, msgspec.Meta(min_length=1)]
 
 
 class OrchestrationsQuery(ApiStruct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """`saltern orchestrations list`."""
 
-    limit: int = 20
+    limit: Annotated[int, msgspec.Meta(ge=1, le=200)] = 20

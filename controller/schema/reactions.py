@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
+
+import msgspec
 
 from controller.schema.events import EventView
-from controller.schema.structs import ApiStruct
+from controller.schema.structs import ApiStruct, Identifier
 
 
 class ReactionView(ApiStruct, frozen=True, kw_only=True):
@@ -41,10 +43,10 @@ class ReactionTrace(ApiStruct, frozen=True, kw_only=True):
 class ReactionQuery(ApiStruct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """`saltern reactions show`."""
 
-    id: str
+    id: Annotated[Identifier, msgspec.Meta(min_length=1)]
 
 
 class ReactionsQuery(ApiStruct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """`saltern reactions list`."""
 
-    limit: int = 20
+    limit: Annotated[int, msgspec.Meta(ge=1, le=10_000)] = 20

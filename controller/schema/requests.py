@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
+from controller.schema.structs import Identifier, RowNumber
 from controller.schema.targets import TargetExpression, TargetKind
 
 
@@ -135,17 +136,28 @@ class StatusQuery(_Question, frozen=True, kw_only=True):
     expression: str | None = None
     kind: TargetKind = "glob"
 
+    @property
+    def target(self) -> TargetExpression | None:
+        """None: all."""
+        return None if self.expression is None else TargetExpression(kind=self.kind, expression=self.expression)
+
 
 class DiffQuery(_Question, frozen=True, kw_only=True):
     """`saltern diff`."""
 
-    minion: str | None = None
+    minion: Identifier | None = None
 
 
 class HistoryQuery(_Question, frozen=True, kw_only=True):
     """`saltern history`."""
 
-    minion: str | None = None
+    minion: Identifier | None = None
+    kind: Annotated[str, msgspec.Meta(max_length=200)] = ""
+    """One of these, with commas between them: `apply,remediate`."""
+    outcome: Annotated[str, msgspec.Meta(max_length=200)] = ""
+    """The same: `failed,error`."""
+    before: Identifier = ""
+    """Only those that were made before this run (its id): the next page."""
     limit: Annotated[int, msgspec.Meta(ge=1, le=100_000)] = 20
     causes: bool = False
     """With plan, approvals and chain of causes."""
@@ -154,7 +166,7 @@ class HistoryQuery(_Question, frozen=True, kw_only=True):
 class CompileQuery(_Question, frozen=True, kw_only=True):
     """`saltern show`; of a minion."""
 
-    minion: str
+    minion: Identifier
 
 
 class EventsQuery(_Question, frozen=True, kw_only=True):
@@ -163,7 +175,7 @@ class EventsQuery(_Question, frozen=True, kw_only=True):
     tag: Annotated[str, msgspec.Meta(max_length=1000)] = "*"
     match: Literal["glob", "regex", "exact"] = "glob"
     """What `tag` is; a regular expression is found anywhere in a tag."""
-    after: Annotated[int, msgspec.Meta(ge=0)] = 0
+    after: RowNumber = 0
     """Id of an event: what is kept of the events after it comes first. Counts instead of `since`."""
     since: Annotated[float, msgspec.Meta(ge=0.0)] = 0.0
     """Seconds: events that are kept from so long ago come first."""
@@ -174,26 +186,26 @@ class EventsQuery(_Question, frozen=True, kw_only=True):
 class WhyQuery(_Question, frozen=True, kw_only=True):
     """`saltern why`."""
 
-    minion: str
-    state: str | None = None
+    minion: Identifier
+    state: Annotated[str, msgspec.Meta(max_length=1000)] | None = None
     """ID or name of a state, a glob."""
 
 
 class BlameQuery(_Question, frozen=True, kw_only=True):
     """`saltern blame`."""
 
-    minion: str
-    state: str
+    minion: Identifier
+    state: Annotated[str, msgspec.Meta(max_length=1000)]
     """ID or name of a state, a glob."""
 
 
 class PolicyQuery(_Question, frozen=True, kw_only=True):
     """`saltern policy explain`."""
 
-    minion: str
+    minion: Identifier
 
 
 class RunQuery(_Question, frozen=True, kw_only=True):
     """`saltern show`; the beginning of an id is enough."""
 
-    id: str
+    id: Annotated[Identifier, msgspec.Meta(min_length=1)]

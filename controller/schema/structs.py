@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Annotated, TypeAlias
+
 import msgspec
+
+Identifier: TypeAlias = Annotated[str, msgspec.Meta(max_length=300)]
+"""The id of a minion, run or job, or the name of somebody."""
+RowNumber: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
+"""Of a row; what databases can count."""
 
 
 class ApiStruct(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=False):

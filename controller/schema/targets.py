@@ -22,7 +22,7 @@ TargetKind: TypeAlias = Literal[
 ]
 
 
-class TargetExpression(ApiStruct, frozen=True, kw_only=True):
+class TargetExpression(ApiStruct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Which minions, in Salt's words."""
 
     kind: TargetKind = "glob"

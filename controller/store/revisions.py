@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
-from sqlalchemy import delete, func, insert, or_, select, update
+from sqlalchemy import case, delete, distinct, func, insert, or_, select, update
 
 from controller.store.database import Database
 from controller.store.records import RevisionRecord, RevisionSource
 from controller.store.schema import applied, confirmations, desired, holds, revisions, runs
 
-_WAS_LIVE = (revisions.c.error == "", or_(revisions.c.pull.is_(None), revisions.c.pull == ""))
+_OF_BRANCHES = or_(revisions.c.pull.is_(None), revisions.c.pull == "")
+_APPLIES = ("apply", "remediate")
+_FAILED = ("failed", "error")
+_WAS_LIVE = (revisions.c.error == "", _OF_BRANCHES)
+
+
+class RevisionRuns(NamedTuple):
+    """On how many minions runs of a revision did something."""
+
+    changed: int
+    failed: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +68,34 @@ class Revisions:
         query = select(revisions).where(*_WAS_LIVE).order_by(revisions.c.seq.desc()).limit(most)
         with self.database.read() as connection:
             return [_record(row._mapping) for row in connection.execute(query)]
+
+    def page(self, wanted: str, offset: int, limit: int) -> tuple[list[RevisionRecord], int]:
+        """Some of the revisions that were live or were refused, newest first, and how many there are.
+
+        Args:
+            wanted: part of label, commit, subject or author, in small or capital letters; empty: all.
+            offset: so many are left out.
+            limit: at most so many.
+        """
+        meant = [_OF_BRANCHES]
+        if wanted:
+            texts = (revisions.c.label, revisions.c.commit, revisions.c.subject, revisions.c.author)
+            meant.append(or_(*(func.lower(each).contains(wanted.lower(), autoescape=True) for each in texts)))
+        query = select(revisions).where(*meant).order_by(revisions.c.seq.desc()).offset(offset).limit(limit)
+        with self.database.read() as connection:
+            total = connection.scalar(select(func.count()).select_from(revisions).where(*meant)) or 0
+            return [_record(row._mapping) for row in connection.execute(query)], total
+
+    def minions_changed(self, digests: Sequence[str]) -> dict[str, RevisionRuns]:
+        """What runs of these revisions did, of those that are kept."""
+        changed = func.count(distinct(case((runs.c.changes > 0, runs.c.minion))))
+        failed = func.count(distinct(case((runs.c.outcome.in_(_FAILED), runs.c.minion))))
+        query = select(runs.c.revision, changed, failed).where(
+            runs.c.revision.in_(digests), runs.c.kind.in_(_APPLIES), runs.c.test.is_(False)
+        )
+        with self.database.read() as connection:
+            rows = connection.execute(query.group_by(runs.c.revision))
+            return {digest: RevisionRuns(*counts) for digest, *counts in rows}
 
     def prune(self, keep: int) -> int:
         """Forget revisions that are neither among the newest `keep` nor referred to; returns how many."""

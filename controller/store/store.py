@@ -42,6 +42,7 @@ from controller.store.run_tables.open_calls import OpenCalls
 from controller.store.run_tables.run_events import RunEventCounts
 from controller.store.run_tables.runs import Runs
 from controller.store.run_tables.state_runs import StateRuns
+from controller.store.search import Search
 from controller.store.secrets import SecretsTable
 
 _KEPT_ROLLOUTS = 200
@@ -88,6 +89,7 @@ class Store:
         self.state_runs = StateRuns(database, open_calls)
         self.run_events = RunEventCounts(database)
         self.events = Events(database)
+        self.search = Search(database)
         self.reports = Reports(database)
         self.queues = Queues(database)
         self.orchestrations = Orchestrations(database)

@@ -67,6 +67,7 @@ from controller.schema.reports import (
 from controller.schema.requests import (
     CallQuestion,
     EventsQuery,
+    HistoryQuery,
     PreviewQuestion,
     RunnerQuestion,
     SyncQuestion,
@@ -268,11 +269,11 @@ class Desk:
         )  # fmt: skip
         return [found] if minion in (None, "web1") else []
 
-    async def history_with_causes(self, minion: str | None, limit: int) -> Sequence[CausedEntry]:
+    async def history_with_causes(self, query: HistoryQuery) -> Sequence[CausedEntry]:
         """The same, each with its plan."""
-        return [CausedEntry(**structs.asdict(one), plan="1 changed") for one in await self.history(minion, limit)]
+        return [CausedEntry(**structs.asdict(one), plan="1 changed") for one in await self.history(query)]
 
-    async def history(self, minion: str | None, limit: int) -> Sequence[HistoryEntry]:
+    async def history(self, query: HistoryQuery) -> Sequence[HistoryEntry]:
         """Five runs."""
         entries = [
             HistoryEntry(
@@ -281,7 +282,7 @@ class Desk:
             )
             for number in range(5)
         ]  # fmt: skip
-        return [entry for entry in entries if minion in (None, entry.minion)][:limit]
+        return [entry for entry in entries if query.minion in (None, entry.minion)][: query.limit]
 
     def compile_detail(self, minion: str) -> CompileView:
         """web1 stands on an answer of its machine and on a page."""
@@ -310,7 +311,7 @@ class Desk:
 
     async def run_detail(self, run_id: str) -> RunView:
         """One of the five."""
-        for entry in await self.history(None, 5):
+        for entry in await self.history(HistoryQuery(limit=5)):
             if entry.run_id == run_id:
                 step = WhyStep(
                     id="1",

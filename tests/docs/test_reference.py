@@ -2,10 +2,12 @@
 
 import pytest
 
-from tools.docs import cli_reference, policy_reference
+from tools.docs import api_reference, cli_reference, policy_reference
 
 
-@pytest.mark.parametrize("generator", [cli_reference, policy_reference], ids=lambda module: module.__name__)
+@pytest.mark.parametrize(
+    "generator", [api_reference, cli_reference, policy_reference], ids=lambda module: module.__name__
+)
 def test_the_page_is_current(generator):
     assert generator.PAGE.read_text() == generator.page(), f"run: python -m {generator.__name__}"
 

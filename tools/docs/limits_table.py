@@ -5,14 +5,11 @@
 
 from __future__ import annotations
 
-import ast
-import inspect
-import itertools
-import sys
 from pathlib import Path
 from typing import get_type_hints
 
 from controller.config.limits import BorderLimits, limit_rows
+from options.field_texts import field_texts
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "security.md"
 BEGIN = "<!-- limits: written by python -m tools.docs.limits_table -->\n"
@@ -45,15 +42,10 @@ def table() -> str:
 
 def _fields(kind: type) -> list[tuple[str, str]]:
     """Field -> the text below it, on one line."""
-    parsed = ast.parse(inspect.getsource(sys.modules[kind.__module__]))
-    body = next(node.body for node in parsed.body if isinstance(node, ast.ClassDef) and node.name == kind.__name__)
-    found = []
-    for field, text in itertools.pairwise(body):
-        if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name):
-            if not (isinstance(text, ast.Expr) and isinstance(text.value, ast.Constant)):
-                raise SystemExit(f"{kind.__name__}.{field.target.id} has no text that says what it limits")
-            found.append((field.target.id, " ".join(str(text.value.value).split())))
-    return found
+    found = field_texts(kind)
+    if without := [name for name, text in found.items() if not text]:
+        raise SystemExit(f"{kind.__name__}.{without[0]} has no text that says what it limits")
+    return list(found.items())
 
 
 def _name(label: str) -> str:

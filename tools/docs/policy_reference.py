@@ -61,10 +61,10 @@ def _references(value: Any) -> Iterator[str]:
 
 def _part(name: str, part: Mapping[str, Any]) -> str:
     if "properties" not in part:
-        return f"\n## {name}\n\n{_values(part)}\n"
+        return f"\n## {name}\n\n{values(part)}\n"
     needed = part.get("required", ())
     rows = [
-        f"| `{key}` | {_values(value)} | {'yes' if key in needed else ''} |\n"
+        f"| `{key}` | {values(value)} | {'yes' if key in needed else ''} |\n"
         for key, value in part["properties"].items()
     ]
     about = " ".join(part.get("description", "").split())
@@ -72,7 +72,7 @@ def _part(name: str, part: Mapping[str, Any]) -> str:
     return f"{head}| Key | Values | Needed |\n|---|---|---|\n{''.join(rows)}"
 
 
-def _values(value: Mapping[str, Any]) -> str:
+def values(value: Mapping[str, Any]) -> str:
     """What a schema accepts, in words."""
     if "$ref" in value:
         name = value["$ref"].rpartition("/")[2]
@@ -80,18 +80,18 @@ def _values(value: Mapping[str, Any]) -> str:
     if _is_time(value):
         return "time" if len(value["anyOf"]) == 2 else "time, `false`"
     if "anyOf" in value:
-        return ", or ".join(_values(each) for each in value["anyOf"])
+        return ", or ".join(values(each) for each in value["anyOf"])
     if "enum" in value:
         return ", ".join(f"`{json.dumps(each).strip(chr(34))}`" for each in value["enum"])
     if "const" in value:
         return f"`{json.dumps(value['const'])}`"
     kind = value.get("type", "")
     if kind == "array":
-        items = _values(value["items"]) if isinstance(value.get("items"), Mapping) and value["items"] else "anything"
+        items = values(value["items"]) if isinstance(value.get("items"), Mapping) and value["items"] else "anything"
         return f"list of {items}{_bounds(value, 'Items', 'entries')}"
     if kind == "object":
         inner = value.get("additionalProperties")
-        return f"mapping of names to {_values(inner)}" if isinstance(inner, Mapping) and inner else "mapping"
+        return f"mapping of names to {values(inner)}" if isinstance(inner, Mapping) and inner else "mapping"
     return {
         "string": "text",
         "integer": "whole number",

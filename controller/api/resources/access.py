@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from typing import Final
 
-from litestar import Response, get, post
-
-from controller.api import encoding
-from controller.api.asked import AdminRequest, access_of, body_of, principal_of, query_of
+from controller.api.asked import AdminRequest, access_of, principal_of
+from controller.api.operations import Page, get, page, post
 from controller.schema.access import (
     AuditListQuery,
     AuditPage,
@@ -16,6 +15,7 @@ from controller.schema.access import (
     LoginQuestion,
     NewToken,
     TokenQuestion,
+    TokensQuery,
     TokensQuestion,
     TokenView,
     WhoAmI,
@@ -24,96 +24,94 @@ from controller.schema.errors import ServiceError
 from controller.store.access.audit import AuditQuery, AuditRecord, broken_links
 from controller.store.access.tokens import TokenRecord
 
-_MOST_ROWS = 10_000
 _MOST_TEXT = 200
 _MOST_GROUPS = 100
 
 
 @get("/whoami")
-async def who_am_i(request: AdminRequest) -> Response[bytes]:
-    """`saltern whoami`."""
+async def who_am_i(request: AdminRequest) -> WhoAmI:
+    """Who the controller takes the asker for (`saltern whoami`)."""
     asker = principal_of(request)
-    return encoding.answer(
-        WhoAmI(
-            user=asker.name,
-            groups=tuple(sorted(asker.groups)),
-            method=asker.method,
-            token=asker.token,
-            everything=asker.everything,
-            scopes=asker.scopes,
-        )
+    return WhoAmI(
+        user=asker.name,
+        groups=tuple(sorted(asker.groups)),
+        method=asker.method,
+        token=asker.token,
+        everything=asker.everything,
+        scopes=asker.scopes,
     )
 
 
-@post("/login", status_code=200)
-async def log_in(request: AdminRequest) -> Response[bytes]:
-    """`saltern login`."""
-    asked = await body_of(request, LoginQuestion)
-    logins = access_of(request).logins
-    token, record = await logins.log_in(principal_of(request), asked.method, asked.user, asked.password)
-    return encoding.answer(NewToken(token=token, view=_token(record)))
+@post("/login")
+async def log_in(request: AdminRequest, body: LoginQuestion) -> NewToken:
+    """A token for a user and a password (`saltern login`)."""
+    token, record = await access_of(request).logins.log_in(principal_of(request), body.method, body.user, body.password)
+    return NewToken(token=token, view=_token(record))
 
 
 @get("/tokens")
-async def tokens(request: AdminRequest) -> Response[bytes]:
-    """`saltern token list`."""
-    return encoding.answer(tuple(map(_token, access_of(request).tokens.all())))
+async def tokens(request: AdminRequest, query: TokensQuery) -> Page[TokenView]:
+    """Tokens that are good, and sessions of browsers (`saltern token list`)."""
+    found = [
+        each
+        for each in map(_token, access_of(request).tokens.all())
+        if query.user in ("", each.user) and query.kind in ("", each.kind)
+    ]
+    return page(found, query.offset, query.limit)
 
 
-@post("/tokens", status_code=200)
-async def create_token(request: AdminRequest) -> Response[bytes]:
-    """`saltern token create`."""
-    asked, access = await body_of(request, TokenQuestion), access_of(request)
+@post("/tokens")
+async def create_token(request: AdminRequest, body: TokenQuestion) -> NewToken:
+    """A new token (`saltern token create`)."""
+    access = access_of(request)
     most = access.tokens.limits.token_seconds
-    if not 0 < asked.seconds <= most:
+    if not 0 < body.seconds <= most:
         raise ServiceError("bad-request", f"a token lives for up to {most / 86400:g} days, and for more than 0 seconds")
-    if not 0 < len(asked.user) <= _MOST_TEXT or len(asked.note) > _MOST_TEXT or len(asked.groups) > _MOST_GROUPS:
+    if not 0 < len(body.user) <= _MOST_TEXT or len(body.note) > _MOST_TEXT or len(body.groups) > _MOST_GROUPS:
         raise ServiceError("bad-request", f"a user and a note have up to {_MOST_TEXT} characters")
     token, record = access.tokens.give(
-        asked.user,
-        asked.groups,
+        body.user,
+        body.groups,
         "socket",
-        asked.seconds,
+        body.seconds,
         by=principal_of(request).name,
-        note=asked.note,
-        scopes=asked.scopes,
+        note=body.note,
+        scopes=body.scopes,
     )
-    return encoding.answer(NewToken(token=token, view=_token(record)))
+    return NewToken(token=token, view=_token(record))
 
 
-@post("/tokens/revoke", status_code=200)
-async def revoke_tokens(request: AdminRequest) -> Response[bytes]:
-    """`saltern token revoke`; who shows a token may take that one back."""
-    asked, access, asker = await body_of(request, TokensQuestion), access_of(request), principal_of(request)
-    if set(asked.ids) != {asker.token}:
-        access.require(asker, "admin", "revoke tokens", {"ids": asked.ids})
-    return encoding.answer(tuple(access.tokens.revoke(asked.ids)))
+@post("/tokens/revoke")
+async def revoke_tokens(request: AdminRequest, body: TokensQuestion) -> Sequence[str]:
+    """Take tokens back; the ids of those that there were (`saltern token revoke`). Who shows one may take that back."""
+    access, asker = access_of(request), principal_of(request)
+    if set(body.ids) != {asker.token}:
+        access.require(asker, "admin", "revoke tokens", {"ids": body.ids})
+    return tuple(access.tokens.revoke(body.ids))
 
 
 @get("/audit")
-async def audit(request: AdminRequest) -> Response[bytes]:
-    """`saltern audit`."""
-    asked = query_of(request, AuditListQuery)
+async def audit(request: AdminRequest, query: AuditListQuery) -> AuditPage:
+    """Decisions of the audit log, newest last (`saltern audit`)."""
     log = access_of(request).audit.store.audit_log
-    query = AuditQuery(
-        since=asked.since,
-        user=asked.user,
-        denied=asked.denied,
-        after=asked.after,
-        limit=min(max(asked.limit, 1), _MOST_ROWS),
+    wanted = AuditQuery(
+        since=query.since,
+        user=query.user,
+        denied=query.denied,
+        after=query.after,
+        limit=query.limit,
     )
-    rows = await asyncio.to_thread(log.newest, query)
-    return encoding.answer(AuditPage(rows=tuple(map(_row, rows))))
+    rows = await asyncio.to_thread(log.newest, wanted)
+    return AuditPage(rows=tuple(map(_row, rows)))
 
 
 @get("/audit/export")
-async def export_audit(request: AdminRequest) -> Response[bytes]:
-    """`saltern audit export`: the next rows after one, and which of them do not follow from the ones before."""
-    after = query_of(request, AuditListQuery).after
+async def export_audit(request: AdminRequest, query: AuditListQuery) -> AuditPage:
+    """The next rows after one, and which of them do not follow from the ones before (`saltern audit export`)."""
     log = access_of(request).audit.store.audit_log
-    rows = await asyncio.to_thread(log.from_row, after)
+    rows = await asyncio.to_thread(log.from_row, query.after)
     broken = tuple(broken_links(iter(rows)))
-    return encoding.answer(AuditPage(rows=tuple(_row(each) for each in rows if each.seq > after), broken=broken))
+    return AuditPage(rows=tuple(_row(each) for each in rows if each.seq > query.after), broken=broken)
 
 
 ROUTES: Final = (who_am_i, tokens, create_token, revoke_tokens, audit, export_audit)

@@ -6,29 +6,30 @@ The cookie is sent by the browser alone (HttpOnly), over TLS alone (Secure), to 
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Sequence
+from typing import Annotated, Final
 
-from litestar import Response, delete, get, post
+from litestar import Response
 from litestar.datastructures import Cookie
 
 from controller.access.csrf import csrf_token
 from controller.access.decision import Decision
 from controller.access.principals import Principal
 from controller.api import encoding
-from controller.api.asked import AdminRequest, access_of, body_of, principal_of
+from controller.api.asked import AdminRequest, access_of, principal_of
 from controller.api.credentials import COOKIE, session_cookie
+from controller.api.operations import delete, get, post
 from controller.schema.access import NewSession, SessionQuestion, SessionView
 from controller.schema.errors import ServiceError
 
 
-@post("/session", status_code=200)
-async def open_session(request: AdminRequest) -> Response[bytes]:
+@post("/session")
+async def open_session(request: AdminRequest, body: SessionQuestion) -> Annotated[Response[bytes], NewSession]:
     """Log a browser in, by a token or a password; the answer sets the cookie."""
     if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
         # What a form of another site can send without asking first (Fetch, CORS-safelisted) opens no session here.
         raise ServiceError("bad-request", "the body must be application/json")
-    asked, access = await body_of(request, SessionQuestion), access_of(request)
-    owner = await _shown(request, asked)
+    access, owner = access_of(request), await _shown(request, body)
     if not owner.name:
         raise ServiceError("unauthenticated", "show a token, or a user and a password", hint="docs/api.md")
     secret, record = access.tokens.open_session(owner, request.app.state.session_seconds)
@@ -40,17 +41,17 @@ async def open_session(request: AdminRequest) -> Response[bytes]:
 
 
 @get("/session")
-async def session(request: AdminRequest) -> Response[bytes]:
+async def session(request: AdminRequest) -> NewSession:
     """Whose session it is, and its CSRF token: a page asks for it when it is loaded."""
     cookie, owner = session_cookie(request), principal_of(request)
     if not cookie or "authorization" in request.headers:
         raise ServiceError("unauthenticated", "there is no session", hint="POST /api/v1/session opens one")
-    return encoding.answer(NewSession(session=_view(owner, owner.token, owner.expires), csrf=csrf_token(cookie)))
+    return NewSession(session=_view(owner, owner.token, owner.expires), csrf=csrf_token(cookie))
 
 
-@delete("/session", status_code=200)
-async def end_session(request: AdminRequest) -> Response[bytes]:
-    """Log a browser out."""
+@delete("/session")
+async def end_session(request: AdminRequest) -> Annotated[Response[bytes], Sequence[str]]:
+    """Log a browser out; the ids of the session and of those that it had opened."""
     owner, access = principal_of(request), access_of(request)
     if not session_cookie(request) or "authorization" in request.headers:
         raise ServiceError("unauthenticated", "there is no session")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
 import msgspec
 
@@ -72,7 +72,7 @@ class NotificationsView(ApiStruct, frozen=True, kw_only=True):
 class SpoolQuery(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """`saltern notify spool`."""
 
-    limit: int = 100
+    limit: Annotated[int, msgspec.Meta(ge=1, le=10_000)] = 100
 
 
 class SpooledMessage(ApiStruct, frozen=True, kw_only=True):

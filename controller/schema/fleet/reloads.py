@@ -5,7 +5,7 @@ from __future__ import annotations
 from controller.schema.structs import ApiStruct
 
 
-class ReloadQuestion(ApiStruct, frozen=True, kw_only=True):
+class ReloadQuestion(ApiStruct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """`saltern reload`."""
 
     check: bool = False

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Literal, TypeAlias
+from typing import Annotated, Literal, TypeAlias
 
-from controller.schema.structs import ApiStruct
+import msgspec
+
+from controller.schema.structs import ApiStruct, Identifier
 from controller.schema.targets import TargetExpression
 
 RolloutAction: TypeAlias = Literal["pause", "resume", "abort", "retry", "approve", "promote", "confirm"]
@@ -49,26 +51,29 @@ class RolloutView(ApiStruct, frozen=True, kw_only=True):
     """Of a single one that is shown."""
 
 
-class RolloutsQuery(ApiStruct, frozen=True, kw_only=True):
-    """`saltern rollout list`."""
+class RolloutsQuery(ApiStruct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """`saltern rollout list`: of the newest 200."""
 
-    limit: int = 20
+    phase: Annotated[str, msgspec.Meta(max_length=100)] = ""
+    """Only those that are in this one."""
+    offset: Annotated[int, msgspec.Meta(ge=0, le=200)] = 0
+    limit: Annotated[int, msgspec.Meta(ge=1, le=200)] = 20
 
 
-class RolloutQuery(ApiStruct, frozen=True, kw_only=True):
+class RolloutQuery(ApiStruct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """`saltern rollout show`. Empty: the newest."""
 
-    name: str = ""
+    name: Identifier = ""
 
 
-class RolloutQuestion(ApiStruct, frozen=True, kw_only=True):
+class RolloutQuestion(ApiStruct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What a person does with a rollout."""
 
     action: RolloutAction
     name: str = ""
 
 
-class RollbackQuestion(ApiStruct, frozen=True, kw_only=True):
+class RollbackQuestion(ApiStruct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """`saltern rollback`."""
 
     to: str = ""
@@ -78,7 +83,7 @@ class RollbackQuestion(ApiStruct, frozen=True, kw_only=True):
     """These minions alone go back; None: everybody does."""
 
 
-class QuarantineQuestion(ApiStruct, frozen=True, kw_only=True):
+class QuarantineQuestion(ApiStruct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """`saltern rollback --undo`."""
 
     name: str = ""

@@ -8,10 +8,10 @@ schedule) is a job of its own.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-from sqlalchemy import ColumnElement, Select, func, or_, select, text, tuple_
+from sqlalchemy import ColumnElement, Select, exists, func, or_, select, text, tuple_
 
 from controller.store.database import Database
 from controller.store.rows import chunks
@@ -50,6 +50,19 @@ class JobCounts:
     """Minions that have not returned."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobFilter:
+    """Which jobs are meant; what is empty does not count."""
+
+    minion: str = ""
+    kinds: Collection[str] = ()
+    outcomes: Collection[str] = ()
+    """One of its runs ended so."""
+    user: str = ""
+    fun: str = ""
+    """Part of the name of the function."""
+
+
 @dataclass(frozen=True, slots=True)
 class JobListing:
     """Reads the tables of jobs and runs."""
@@ -65,7 +78,13 @@ class JobListing:
         return None if created is None else JobPlace(created, jid)
 
     def newest(
-        self, kinds: Sequence[str], limit: int, *, before: JobPlace | None = None, without: Collection[str] = ()
+        self,
+        kinds: Sequence[str],
+        limit: int,
+        *,
+        before: JobPlace | None = None,
+        without: Collection[str] = (),
+        meant: JobFilter | None = None,
     ) -> list[JobPlace]:
         """The newest jobs, newest first.
 
@@ -74,7 +93,10 @@ class JobListing:
             limit: at most so many.
             before: only those that stand behind this place.
             without: functions whose jobs are left out.
+            meant: which of them; None: all.
         """
+        meant = meant or JobFilter()
+        kinds = [each for each in kinds if not meant.kinds or each in meant.kinds]
         asked = select(jobs.c.created, jobs.c.jid).where(jobs.c.fun.not_in(list(without)))
         alone = select(runs.c.created, runs.c.run_id).where(text(_ALONE), runs.c.kind.in_(kinds))
         asked = asked.order_by(jobs.c.created.desc(), jobs.c.jid.desc()).limit(limit)
@@ -82,8 +104,9 @@ class JobListing:
         if before is not None:
             asked = asked.where(_stands_before(jobs.c.created, jobs.c.jid, before))
             alone = alone.where(_stands_before(runs.c.created, runs.c.run_id, before))
+        asked, alone = asked.where(*_of_jobs(meant)), alone.where(*_of_runs(meant))
         with self.database.read() as connection:
-            rows = [*connection.execute(asked), *connection.execute(alone)]
+            rows = [*(connection.execute(asked) if "call" in kinds else ()), *connection.execute(alone)]
         return sorted((JobPlace(*row) for row in rows), reverse=True)[:limit]
 
     def open(self, kinds: Sequence[str]) -> set[str]:
@@ -121,6 +144,30 @@ class JobListing:
                 for jid, minion in connection.execute(left):
                     found[jid].open.append(minion)
         return found
+
+
+def _of_jobs(meant: JobFilter) -> list[ColumnElement[bool]]:
+    found = []
+    if meant.user:
+        found.append(jobs.c.user == meant.user)
+    if meant.fun:
+        found.append(jobs.c.fun.contains(meant.fun, autoescape=True))
+    if meant.minion or meant.outcomes:
+        found.append(exists().where(runs.c.job == jobs.c.jid, *_of_runs(replace(meant, user="", fun=""))))
+    return found
+
+
+def _of_runs(meant: JobFilter) -> list[ColumnElement[bool]]:
+    found = []
+    if meant.user:
+        found.append(runs.c.user == meant.user)
+    if meant.fun:
+        found.append(runs.c.fun.contains(meant.fun, autoescape=True))
+    if meant.minion:
+        found.append(runs.c.minion == meant.minion)
+    if meant.outcomes:
+        found.append(runs.c.outcome.in_(list(meant.outcomes)))
+    return found
 
 
 def _newest(jids: Sequence[str]) -> Select[tuple[int]]:

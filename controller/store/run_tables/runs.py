@@ -161,16 +161,25 @@ class Runs:
         *,
         minion: str | None = None,
         kinds: Sequence[str] = (),
+        outcomes: Sequence[str] = (),
         revision: str | None = None,
         open_only: bool = False,
+        before: str = "",
         limit: int | None = 100,
     ) -> list[RunRecord]:
-        """Runs that meet all conditions given, newest first; `open_only`: those without a result."""
+        """Runs that meet all conditions given, newest first; `open_only`: those without a result.
+
+        `before`: those that were made before this run.
+        """
         query = select(runs).order_by(runs.c.seq.desc()).limit(limit)
         if minion is not None:
             query = query.where(runs.c.minion == minion)
         if kinds:
             query = query.where(runs.c.kind.in_(kinds))
+        if outcomes:
+            query = query.where(runs.c.outcome.in_(outcomes))
+        if before:
+            query = query.where(runs.c.seq < select(runs.c.seq).where(runs.c.run_id == before).scalar_subquery())
         if revision is not None:
             query = query.where(runs.c.revision == revision)
         if open_only:

@@ -109,6 +109,24 @@ def test_each_route_refuses_who_shows_nothing_or_nothing_good(serve_port, desk):
     assert desk.users == []
 
 
+def test_each_route_that_changes_something_refuses_a_page_of_another(serve_port, desk):
+    """A browser adds the cookie by itself: no CSRF token, that of another session, or a request begun elsewhere."""
+    with serve_port() as served, over_tls(served) as ada, over_tls(served) as olga:
+        own, of_another = (
+            client.post("/session", json={"token": token_of(served, name)}).json()["csrf"]
+            for client, name in ((ada, "ada"), (olga, "olga"))
+        )
+        shown = [{}, {"x-csrf-token": of_another}, {"x-csrf-token": own, "origin": "https://evil.example"}]
+        changing = [(method, path) for method, path, needed in routes() if method != "GET" and needed != ANYONE]
+        assert len(changing) > 25
+        for method, path in changing:
+            for headers in shown:
+                answer = ada.request(method, path, headers=headers, json={})
+                assert answer.status_code == 403, (method, path, headers, answer.text)
+        assert ada.get("/whoami").json()["user"] == "ada", "and the session goes on"
+    assert desk.users == []
+
+
 def test_each_route_lets_a_role_in_that_covers_it_and_no_lower_one(serve_port, desk):
     """Who has no role, each role, each scope of an administrator's token."""
     needs = [(method, path, needed) for method, path, needed in routes() if needed in ROLES]
@@ -190,7 +208,12 @@ def test_who_lets_a_rollout_go_on_is_an_approver(serve_port, desk):
 
 
 def test_who_is_known_may_ask_who_it_is_and_take_back_its_own_token(serve_port):
-    assert {path for _, path, needed in routes() if needed == KNOWN} == {"/whoami", "/session", "/tokens/revoke"}
+    assert {path for _, path, needed in routes() if needed == KNOWN} == {
+        "/whoami",
+        "/session",
+        "/tokens/revoke",
+        "/openapi.json",
+    }
     with serve_port() as served:
         mine, another = token_of(served, "caller", scopes=["read"]), token_of(served, "ada")
         with over_tls(served, **bearer(mine)) as client:

@@ -11,7 +11,7 @@ from controller.observe.run_text import typed_arguments
 from controller.schema.errors import ServiceError
 from controller.schema.events import DROPPED
 from controller.schema.fleet.minion_pages import MinionPageQuery
-from controller.schema.requests import CallQuestion, EventsQuery, SyncQuestion, WhyQuery
+from controller.schema.requests import CallQuestion, EventsQuery, HistoryQuery, SyncQuestion, WhyQuery
 from controller.schema.targets import TargetExpression
 from controller.sessions.sessions import Session
 from controller.store import AppliedRecord, RunRecord
@@ -248,7 +248,7 @@ async def test_the_history_says_what_was_called_with_what_by_whom(controller):
     asking = asyncio.create_task(anext(call))
     while not controller.store.runs.newest():
         await asyncio.sleep(0)
-    [entry] = await controller.service.history("web1", 5)
+    [entry] = await controller.service.history(HistoryQuery(minion="web1", limit=5))
     assert (entry.user, entry.fun) == ("bob", "file.write")
     assert entry.args == """/etc/motd 'two words' {"a": 1} password=*** mode=644"""
     assert entry.cause == f"run file.write {entry.args} by bob"
@@ -264,7 +264,7 @@ async def test_arguments_of_functions_about_passwords_are_not_kept(controller):
 @pytest.mark.parametrize("ask", ["history", "diff", "compile_detail"])
 async def test_a_minion_that_is_not_known_is_no_target(controller, ask):
     with pytest.raises(ServiceError) as error:
-        answer = getattr(controller.service, ask)(*(["nosuch", 5] if ask == "history" else ["nosuch"]))
+        answer = getattr(controller.service, ask)(HistoryQuery(minion="nosuch") if ask == "history" else "nosuch")
         await answer
     assert error.value.kind == "no-target"
 
