@@ -100,7 +100,7 @@ packages: $(READY) ## Debian packages and RPMs of this tree in dist/, where dpkg
 	@$(BIN)/python -m tools.packages
 
 packages-test: bytecode ## the packages, built, installed and run on roots to throw away; as root
-	@SALTERN_PACKAGES=1 $(BIN)/pytest -rs -s tests/e2e/test_packages.py
+	@SALTERN_E2E=1 SALTERN_PACKAGES=1 $(BIN)/pytest -rs -s tests/e2e/test_packages.py
 
 clean: ## remove .venv and caches
 	@rm -rf .venv .cache dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

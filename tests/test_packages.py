@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from tools.packages.definitions import PACKAGES, PROJECT, closure, libraries_of
 from tools.packages.rpm import spec_of
 from tools.packages.staging import stage
 
+ROOT = Path(__file__).parents[1]
 BY_NAME = {each.name: each for each in PACKAGES}
 WITH_UNITS = [each for each in PACKAGES if each.unit]
 
@@ -33,7 +35,7 @@ def test_scripts_are_shell_and_make_what_the_unit_needs(package, tmp_path):
         done = subprocess.run(["sh", "-n"], input=text, capture_output=True, text=True)
         assert done.returncode == 0, f"{name}: {done.stderr}"
     setup = scripts(package)["postinst"]
-    unit = (Path(__file__).parents[1] / "ops/systemd" / package.unit).read_text()
+    unit = (ROOT / "ops/systemd" / package.unit).read_text()
     for line in unit.splitlines():
         if line.startswith(("User=", "Group=")):
             assert f"--system {line.split('=')[1]}" in setup or f"--gid {line.split('=')[1]}" in setup
@@ -45,10 +47,10 @@ def test_scripts_are_shell_and_make_what_the_unit_needs(package, tmp_path):
 @pytest.mark.parametrize("package", WITH_UNITS, ids=lambda each: each.name)
 def test_the_files_of_a_package_with_a_unit(package, tmp_path):
     root = tmp_path / "root"
-    small = type(package)(name=package.name, summary="", description="", unit=package.unit, setup=package.setup)
+    small = type(package)(name="unit-alone", summary="", description="", unit=package.unit, setup=package.setup)
     stage(small, Path("none.whl"), root)
     files = {path.relative_to(root).as_posix() for path in root.rglob("*") if path.is_file()}
-    assert files == {f"usr/lib/systemd/system/{package.unit}", f"usr/share/doc/{package.name}/copyright"}
+    assert files == {f"usr/lib/systemd/system/{package.unit}", "usr/share/doc/unit-alone/copyright"}
     text = (root / f"usr/lib/systemd/system/{package.unit}").read_text()
     assert "/usr/bin/saltern" in text
     assert "/usr/local" not in text
@@ -56,6 +58,18 @@ def test_the_files_of_a_package_with_a_unit(package, tmp_path):
     spec = spec_of(package, root)
     assert f'"/usr/lib/systemd/system/{package.unit}"' in spec
     assert '%dir "/usr/lib"' not in spec
+
+
+def test_a_minion_imports_nothing_that_the_package_of_a_controller_brings():
+    code = """
+import importlib, sys
+from controller.cli.main import ON_MINIONS, VERBS
+for verb in ON_MINIONS:
+    importlib.import_module(f"controller.cli.verbs.{VERBS[verb][0]}")
+print(*(name for name in sys.modules if name.startswith("controller.") and not name.startswith("controller.cli")))
+"""
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
+    assert (done.stdout, done.stderr) == ("\n", "")
 
 
 @pytest.mark.parametrize("package", PACKAGES, ids=lambda each: each.name)

@@ -202,11 +202,13 @@ def _lacking_extra(arguments: Sequence[str], error: ModuleNotFoundError) -> Fail
     library = (error.name or "").partition(".")[0]
     if verb == "relay" and library == "cryptography":
         return Failure(f"`saltern {verb}` needs {library}", USAGE, hint="pip install 'saltern[cryptography]'")
-    if verb in ("", *ON_MINIONS) or library in __name__.split("."):
+    own = (error.name or "").startswith("controller.")  # packages of a system have the room apart
+    if verb in ("", *ON_MINIONS) or (library in __name__.split(".") and not own):
         return None
     return Failure(
         f"`saltern {verb}` is of the controller, whose libraries are not installed here ({library} is missing)",
-        hint="pip install 'saltern[controller]' brings them; `saltern minion` and `saltern call` need none of them",
+        hint="pip install 'saltern[controller]', or the package saltern-controller, brings them; "
+        "`saltern minion` and `saltern call` need none of them",
         code=USAGE,
     )
 

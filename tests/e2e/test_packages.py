@@ -1,7 +1,8 @@
 """The packages of this tree, installed and run: lines of docs/runbooks/procedures.md on machines with nothing else.
 
-`make packages-test`, as root: it builds the packages, which takes a minute. Machines are overlays of a root that
-debootstrap makes; where there is no mirror, of this machine's.
+`make packages-test`, as root: it builds the packages, which takes a minute (SALTERN_PACKAGES=DIR: those of a folder).
+Machines are overlays of a root that debootstrap makes (SALTERN_ROOT=DIR: of one that is there); where there is no
+mirror, of this machine's.
 """
 
 from __future__ import annotations
@@ -36,6 +37,8 @@ pytestmark = [
 @pytest.fixture(scope="module")
 def packages(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Folder with the packages of this tree, in all formats that can be built here."""
+    if Path(os.environ["SALTERN_PACKAGES"]).is_dir():
+        return Path(os.environ["SALTERN_PACKAGES"])
     folder = tmp_path_factory.mktemp("packages")
     formats = [form for form, program in (("deb", "dpkg-deb"), ("rpm", "rpmbuild")) if shutil.which(program)]
     for file in build_packages(folder, formats):
@@ -46,6 +49,8 @@ def packages(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A root of Debian 12 with its Python and nothing else; this machine's where none can be made."""
+    if "SALTERN_ROOT" in os.environ:
+        return Path(os.environ["SALTERN_ROOT"])
     if shutil.which("debootstrap") is None:
         print("no debootstrap: the machines are overlays of this one's root")  # noqa: T201
         return Path("/")

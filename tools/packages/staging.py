@@ -16,6 +16,9 @@ from pathlib import Path
 
 from tools.packages.definitions import OWN_MODULES, PREFIX, PYTHON, ROOT, SITE, Package, libraries_of
 
+_CONTROLLER = "saltern/rooms/controller/"
+_OF_ALL = tuple(f"{_CONTROLLER}{each}" for each in ("__init__.py", "cli/"))
+"""Of the controller's room, what the command line of a minion has, too (tests/test_packages.py)."""
 _PROGRAM = f"""#!/{PREFIX}/bin/python3
 import sys
 
@@ -47,6 +50,8 @@ def stage(package: Package, wheel: Path, root: Path) -> None:
         _copy_library(name, root / SITE)
     if package.name == "saltern":
         _put_program(wheel, root)
+    if package.name == "saltern-controller":
+        _unpack(wheel, root, of_controller=True)
     if package.unit:
         _put_unit(package.unit, root)
     if (root / SITE).exists():
@@ -65,7 +70,8 @@ def _copy_library(name: str, site: Path) -> None:
         shutil.copyfile(str(file.locate()), target)
 
 
-def _put_program(wheel: Path, root: Path) -> None:
+def _unpack(wheel: Path, root: Path, *, of_controller: bool) -> None:
+    """The files of the wheel that a controller alone needs, or all others."""
     with zipfile.ZipFile(wheel) as archive:
         for name in archive.namelist():
             inside = Path(name)
@@ -73,10 +79,15 @@ def _put_program(wheel: Path, root: Path) -> None:
                 target = root / PREFIX / Path(*inside.parts[2:])
             else:
                 target = root / SITE / inside
-            if name.endswith("/") or inside.name == "RECORD":
+            own = name.startswith(_CONTROLLER) and not name.startswith(_OF_ALL)
+            if own is not of_controller or name.endswith("/") or inside.name == "RECORD":
                 continue
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_bytes(archive.read(name))
+
+
+def _put_program(wheel: Path, root: Path) -> None:
+    _unpack(wheel, root, of_controller=False)
     _put(root / PREFIX / "pyvenv.cfg", _ENVIRONMENT)
     _put(root / PREFIX / "bin/saltern", _PROGRAM)
     (root / PREFIX / "bin/python3").symlink_to(f"/usr/bin/{PYTHON}")
