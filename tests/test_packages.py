@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import subprocess
 import sys
 from pathlib import Path
@@ -11,7 +12,7 @@ import pytest
 from tools.packages.deb import control, scripts
 from tools.packages.definitions import PACKAGES, PROJECT, closure, libraries_of
 from tools.packages.rpm import spec_of
-from tools.packages.staging import stage
+from tools.packages.staging import put_terminal_files, stage
 
 ROOT = Path(__file__).parents[1]
 BY_NAME = {each.name: each for each in PACKAGES}
@@ -70,6 +71,16 @@ print(*(name for name in sys.modules if name.startswith("controller.") and not n
 """
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
     assert (done.stdout, done.stderr) == ("\n", "")
+
+
+def test_manual_pages_and_completions(tmp_path):
+    put_terminal_files(tmp_path)
+    page = gzip.decompress((tmp_path / "usr/share/man/man1/saltern-doctor.1.gz").read_bytes()).decode()
+    assert page.startswith(".TH")
+    script = (tmp_path / "usr/share/bash-completion/completions/saltern").read_text()
+    assert subprocess.run(["bash", "-n"], input=script, text=True).returncode == 0
+    files = [path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*saltern*") if path.is_file()]
+    assert {"usr/share/fish/vendor_completions.d/saltern.fish", "usr/share/zsh/vendor-completions/_saltern"} < {*files}
 
 
 @pytest.mark.parametrize("package", PACKAGES, ids=lambda each: each.name)

@@ -7,21 +7,8 @@ import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
-from tools.packages.definitions import PYTHON, RELEASE, ROOT, VERSION, Package
+from tools.packages.definitions import PREFIX, PYTHON, RELEASE, ROOT, VERSION, Package
 
-_SHARED = {
-    "",
-    "usr",
-    "usr/bin",
-    "usr/lib",
-    "usr/lib/systemd",
-    "usr/lib/systemd/system",
-    "usr/share",
-    "usr/share/doc",
-    "usr/share/man",
-    "usr/share/man/man1",
-}
-"""Folders that the system owns."""
 _QUIET = """%global debug_package %{nil}
 %global __os_install_post %{nil}
 %global _build_id_links none
@@ -83,7 +70,7 @@ def _files(root: Path) -> Iterator[str]:
     for path in sorted(root.rglob("*")):
         inside = path.relative_to(root).as_posix()
         if path.is_dir() and not path.is_symlink():
-            if inside not in _SHARED:
+            if inside.startswith((f"{PREFIX}", "usr/share/doc/")):  # the others are the system's
                 yield f'%dir "/{inside}"'
         else:
             yield f'"/{inside}"'

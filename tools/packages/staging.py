@@ -7,6 +7,7 @@ has what the tests ran with, and building it needs no network.
 from __future__ import annotations
 
 import compileall
+import gzip
 import os
 import py_compile
 import shutil
@@ -14,8 +15,19 @@ import zipfile
 from importlib import metadata
 from pathlib import Path
 
+from click.shell_completion import get_completion_class
+
+from controller.cli.main import saltern
+from controller.cli.verbs.terminal.completion import VARIABLE
+from tools.docs import man
 from tools.packages.definitions import OWN_MODULES, PREFIX, PYTHON, ROOT, SITE, Package, libraries_of
 
+_COMPLETIONS = {
+    "bash": "usr/share/bash-completion/completions/saltern",
+    "fish": "usr/share/fish/vendor_completions.d/saltern.fish",
+    "zsh": "usr/share/zsh/vendor-completions/_saltern",
+}
+"""Shell -> where it looks."""
 _CONTROLLER = "saltern/rooms/controller/"
 _OF_ALL = tuple(f"{_CONTROLLER}{each}" for each in ("__init__.py", "cli/"))
 """Of the controller's room, what the command line of a minion has, too (tests/test_packages.py)."""
@@ -95,6 +107,19 @@ def _put_program(wheel: Path, root: Path) -> None:
     _put(root / SITE / "saltern-own-modules.pth", OWN_MODULES + "\n")
     (root / "usr/bin").mkdir(parents=True, exist_ok=True)
     (root / "usr/bin/saltern").symlink_to("../lib/saltern/bin/saltern")
+    put_terminal_files(root)
+
+
+def put_terminal_files(root: Path) -> None:
+    """Manual pages, and what shells complete by."""
+    for name, text in man.pages().items():
+        target = root / f"usr/share/man/man1/{name}.gz"
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(gzip.compress(text.encode(), mtime=0))
+    for shell, path in _COMPLETIONS.items():
+        made = get_completion_class(shell)
+        if made is not None:
+            _put(root / path, made(saltern, {}, "saltern", VARIABLE).source())
 
 
 def _put_unit(unit: str, root: Path) -> None:
