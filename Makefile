@@ -8,7 +8,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check -q
 
 export PYTHONPATH := tests/rig
 
-.PHONY: docs packages packages-test forge-descriptions attack predictions salt-tests second-opinion structure fuzz states soak help demo test check lint types contracts bytecode e2e bench oracle lock wheel clean
+.PHONY: docs example packages packages-test forge-descriptions attack predictions salt-tests second-opinion structure fuzz states soak help demo test check lint types contracts bytecode e2e bench oracle lock wheel clean
 .DEFAULT_GOAL := help
 
 help: ## show this
@@ -28,6 +28,9 @@ bytecode: $(READY)
 
 demo: bytecode ## a controller and three minions on this machine, from push to drift healed
 	@$(BIN)/python -m tools.demo
+
+example: bytecode ## an example of examples/ on this machine, as its README says; NAME=drift
+	@$(BIN)/python -m tools.examples $(NAME)
 
 test: bytecode ## the tests, on up to four cores (those that change the machine are skipped; see e2e); JOBS=1
 	@$(BIN)/pytest -n $(JOBS) --dist loadfile -m "not alone and not e2e"

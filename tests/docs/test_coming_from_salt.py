@@ -15,7 +15,7 @@ from pathlib import Path
 import msgspec
 import pytest
 import yaml
-from page_shell import Shell, commands, shows
+from page_shell import PageShell, commands_of, shows
 from rig import free_ports
 
 PATIENCE = 60.0
@@ -54,7 +54,7 @@ def folder():
 
 @pytest.fixture
 def shell(folder):
-    opened = Shell(folder)
+    opened = PageShell(folder, {"HOME": str(folder)})
     try:
         yield opened
     finally:
@@ -69,7 +69,7 @@ def here(text: str, folder: Path) -> str:
 class Reader:
     """Follows the page; what it says in words is done beside."""
 
-    def __init__(self, shell: Shell, folder: Path) -> None:
+    def __init__(self, shell: PageShell, folder: Path) -> None:
         self.shell, self.folder = shell, folder
         ports = free_ports(3)
         self.ports = {"4515": str(ports[0]), "4516": str(ports[1])}
@@ -126,9 +126,8 @@ def test_the_page_moves_a_master_and_a_minion(pages, shell, folder):
     page = pages["docs/coming-from-salt.md"]
     before = {path: path.read_bytes() for path in sorted((folder / "etc/salt").rglob("*")) if path.is_file()}
     reader = Reader(shell, folder)
-    for block in page.blocks("sh", "console"):
-        for command, shown in commands(block):
-            reader.follow(command, shown)
+    for command, shown in commands_of(page.text):
+        reader.follow(command, shown)
     assert not (folder / "out/releases").exists()
     (folder / "out/releases").touch()
     # Trees in git, as the page's YAML has them.

@@ -54,6 +54,18 @@ def test_every_test_that_is_named_is_there(page, root):
     assert missing == []
 
 
+def test_every_threat_has_its_test(page, rows):
+    """Or the page says that nothing stops it. That the tests are there, the test above looks at."""
+    table = rows(page.section("Threats at a glance"))
+    assert len(table) > 30
+    for _, attempt, stopped_by, tests in table:
+        assert attempt
+        assert _TEST.search(tests) or stopped_by.startswith("nothing:"), attempt
+    attackers = " ".join(row[0].lower() for row in table)
+    wanted = ("stranger", "minion", "branch", "git server", "forge", "role", "token", "backup", "key")
+    assert [word for word in wanted if word not in attackers] == []
+
+
 def test_every_actor_is_described_alike(page):
     """What it reaches, what holds it, which tests prove it, what is left; whoever is trusted has no more to lose."""
     parts = re.split(r"^### ", page.section("Actors"), flags=re.MULTILINE)[1:]

@@ -92,6 +92,19 @@ def test_links_and_anchors_lead_somewhere(site, folder):
     assert broken == []
 
 
+def test_every_page_is_reached_from_the_first(site, folder):
+    reached, waiting = set(), [folder / "index.html"]
+    while waiting:
+        path = waiting.pop()
+        if path in reached or path not in site:
+            continue
+        reached.add(path)
+        names = [target.partition("#")[0] for target in site[path].links if not re.match(r"[a-z]+:", target)]
+        waiting += [(path.parent / name).resolve() for name in names if name]
+    lost = sorted(str(path.relative_to(folder)) for path in {*site} - reached)
+    assert lost == []
+
+
 def test_nothing_comes_from_another_host(site, folder):
     outside = re.compile(r"(?:[a-z]+:)?//(?!www\.w3\.org)")
     strange = [f"{page.path.name}: {one}" for page in site.values() for one in page.assets if outside.match(one)]

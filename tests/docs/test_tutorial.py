@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import tempfile
-import time
 from pathlib import Path
 
 import pytest
-from page_shell import Shell, commands, shows
+from page_shell import PageShell, commands_of
 from rig import free_ports
-
-PATIENCE = 60.0
 
 
 @pytest.fixture
@@ -22,7 +19,7 @@ def folder():
 
 @pytest.fixture
 def shell(folder):
-    opened = Shell(folder)
+    opened = PageShell(folder, {"HOME": str(folder)})
     try:
         yield opened
     finally:
@@ -31,29 +28,16 @@ def shell(folder):
 
 @pytest.mark.timeout(500)
 def test_the_tutorial_does_what_it_says(pages, shell, folder):
-    page = pages["docs/tutorial.md"]
-    blocks = page.blocks("sh", "console")
     publish, request, http = free_ports(3)
     ran = 0
-    for block in blocks:
-        for command, shown in commands(block):
-            deadline = time.monotonic() + PATIENCE
-            while True:
-                code, said = shell.run(command)
-                wanted = 2 if command.startswith("saltern preview") else 0  # something would change
-                if code == wanted and shows(said, shown):
-                    break
-                logs = [path.read_text() for path in folder.glob("tutorial/*.log")]
-                again = bool(shown) or command.startswith(("saltern run", "saltern key", "saltern why"))
-                assert again, f"{block.place}: {command}: exit code {code}: {said}"
-                assert time.monotonic() < deadline, f"{block.place}: {command}: {said}\n" + "\n".join(logs)
-                time.sleep(0.2)
-            if "cat > etc/controller" in command:
-                append(folder, "controller", f"publish_port: {publish}\nret_port: {request}\nhttp_port: {http}\n")
-            if "cat > etc/minion" in command:
-                append(folder, "minion", f"publish_port: {publish}\nmaster_port: {request}\n")
-            ran += 1
-    assert ran > 25
+    for command in commands_of(pages["docs/tutorial.md"].text):
+        shell.follow(command, lambda: "\n".join(path.read_text() for path in folder.glob("tutorial/*.log")))
+        if "cat > etc/controller" in command.text:
+            append(folder, "controller", f"publish_port: {publish}\nret_port: {request}\nhttp_port: {http}\n")
+        if "cat > etc/minion" in command.text:
+            append(folder, "minion", f"publish_port: {publish}\nmaster_port: {request}\n")
+        ran += 1
+    assert ran > 45
     assert not (folder / "tutorial").exists()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -10,16 +11,25 @@ from rig import Rig
 
 TREE = Path(__file__).parents[1] / "scenarios/tree"
 EXAMPLES = Path(__file__).parents[2] / "examples/several-controllers"
+MINIONS = {"web1": {"roles": ["web"]}}
 HOSTS = ("127.0.0.1", "127.0.0.2")
 
 
 class Pair:
     """Two controllers of one remote, on the same ports of two addresses; the minions are those of the first rig."""
 
-    def __init__(self, folder: Path, example: str = "minion.conf", server: Any = None) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        example: str = "minion.conf",
+        server: Any = None,
+        *,
+        tree: Path = TREE,
+        minions: Mapping[str, Mapping[str, Any]] = MINIONS,
+    ) -> None:
         self.server = server
-        self.first = Rig(folder / "1", {"web1": {"roles": ["web"]}}, TREE, forked=True)
-        self.second = Rig(folder / "2", {}, TREE, forked=True)
+        self.first = Rig(folder / "1", minions, tree, forked=True)
+        self.second = Rig(folder / "2", {}, tree, forked=True)
         self._example = example
 
     def up(self) -> None:
@@ -35,14 +45,17 @@ class Pair:
         self.first.start_controller()
         self.second.start_controller()
         self.first.configure_minions()
-        path = self.first.directory / "web1/minion"
-        # The example, with the addresses and keys of these controllers.
+        for minion in self.first.minions:
+            self._configure(self.first.directory / minion / "minion")
+            self.first.start_minion(minion)
+
+    def _configure(self, path: Path) -> None:
+        """The example, with the addresses and keys of these controllers."""
         keys = dict(zip(HOSTS, (self.first.controller_key, self.second.controller_key), strict=True))
         example = yaml.safe_load((EXAMPLES / self._example).read_text())
         given = yaml.safe_load(path.read_text()) | example | {"master": [*HOSTS], "controller_key": keys}
         given |= {"master_alive_interval": 1, "master_failback_interval": 1} if "master_type" in example else {}
         path.write_text(yaml.safe_dump(given))
-        self.first.start_minion("web1")
 
     def connected(self, rig: Rig) -> bool:
         """Whether the minion is connected to the controller of a rig."""

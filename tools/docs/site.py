@@ -33,12 +33,13 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Add the files that are not in docs/."""
-    named = dict.fromkeys(PAGES, InclusionLevel.INCLUDED)
+    named = dict.fromkeys([*PAGES, *_examples()], InclusionLevel.INCLUDED)
     for folder in FOLDERS:
         paths = sorted(
             path for path in (ROOT / folder).rglob("*") if path.is_file() and "__pycache__" not in path.parts
         )
-        named |= {path.relative_to(ROOT).as_posix(): InclusionLevel.NOT_IN_NAV for path in paths}
+        names = [path.relative_to(ROOT).as_posix() for path in paths]
+        named |= {name: InclusionLevel.NOT_IN_NAV for name in names if name not in named}
     for name, inclusion in named.items():
         files.append(File.generated(config, site_path(name), abs_src_path=str(ROOT / name), inclusion=inclusion))
     return files
@@ -71,9 +72,17 @@ def _expanded(entry: Any) -> Any:
     [(title, inner)] = entry.items()
     if isinstance(inner, list):
         return {title: [_expanded(each) for each in inner]}
+    if inner == "examples/":
+        return {title: _examples()}
     if inner.endswith("/"):
         return {title: [f"{inner}{path.name}" for path in sorted((ROOT / "docs" / inner).glob("*.md"))]}
     return entry
+
+
+def _examples() -> list[str]:
+    """The pages of the examples, their list first."""
+    pages = [*(ROOT / "examples").glob("README.md"), *sorted((ROOT / "examples").glob("*/README.md"))]
+    return [path.relative_to(ROOT).as_posix() for path in pages]
 
 
 def _indented(lines: list[str]) -> Iterator[str]:

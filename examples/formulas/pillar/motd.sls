@@ -1,0 +1,3 @@
+motd:
+  lines:
+    - This machine is managed. Changes by hand do not stay.

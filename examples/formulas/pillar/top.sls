@@ -1,0 +1,6 @@
+base:
+  '*':
+    - motd
+  'stage:prod':
+    - match: grain
+    - motd_prod

@@ -1,0 +1,5 @@
+version:
+  file.managed:
+    - name: {{ grains.get('root', '') }}/srv/app/version
+    - makedirs: true
+    - contents: '1.0'
