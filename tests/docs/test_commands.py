@@ -125,7 +125,7 @@ def refused(words: list[str], *, lenient: bool = False) -> str:
                 return f"no command {name}"
     except click.exceptions.Exit:
         return ""  # --help
-    except (click.MissingParameter, click.exceptions.NoArgsIsHelpError) as error:
+    except (click.MissingParameter, click.exceptions.NoArgsIsHelpError, click.BadOptionUsage) as error:
         return "" if lenient else error.format_message()
     except click.UsageError as error:
         return error.format_message()
