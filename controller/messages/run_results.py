@@ -311,7 +311,8 @@ class RunResults:
         """What changed a machine, or should have; calls and checks that end well are of who asked for them."""
         good = result.outcome in ("ok", "changed", "pending")
         tell = log.info if run.kind in ("apply", "remediate") or not good else log.debug
-        more = {"error": result.error} if result.error else {}
+        more = {"revision_digest": run.revision} if run.revision else {}
+        more |= {"error": result.error} if result.error else {}
         tell(
             "run ended",
             minion=run.minion,
@@ -322,7 +323,6 @@ class RunResults:
             changes=changed,
             failed=failed,
             seconds=round(result.seconds, 3),
-            revision_digest=run.revision,
             **more,
         )
 

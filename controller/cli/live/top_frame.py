@@ -48,7 +48,7 @@ def events_a_second(before: ActivityView | None, now: ActivityView) -> float | N
 
 
 def _heads(view: ActivityView, rate: float | None) -> list[str]:
-    events = "" if rate is None else f"  {rate:.1f} events a second"
+    events = "" if rate is None else f"; {rate:.1f} events a second"
     states = Counter(run.state for run in view.runs)
     counts = ", ".join(f"{count} {state}" for state, count in sorted(states.items()))
     runs = f"{output.counted(view.open_runs, 'run')} under way" + (f" ({counts})" if counts else "")
@@ -57,9 +57,10 @@ def _heads(view: ActivityView, rate: float | None) -> list[str]:
     work = f"{output.counted(view.compiling, 'minion')} compiling, {view.compile_queue} waiting to be"
     connected = f"{view.connected} of {output.counted(view.accepted, 'minion')} connected"
     return [
-        f"saltern top  {time.strftime('%H:%M:%S', time.localtime(view.at))}  {connected}{events}",
+        f"saltern top  {time.strftime('%H:%M:%S', time.localtime(view.at))}  {connected}",
         f"{runs}; {view.queue} in the controller's queue",
-        f"{work}; {output.counted(len(view.rollouts), 'rollout')}",
+        work,
+        f"{output.counted(len(view.rollouts), 'rollout')}{events}",
     ]
 
 
