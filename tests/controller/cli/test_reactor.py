@@ -46,6 +46,7 @@ def test_reactions_are_printed_as_json(run, master):
     assert (code, err) == (0, "")
     assert json.loads(out) == [
         {
+            "schema_version": 1,
             "sls": "salt://reactor/more.sls",
             "id": "a",
             "type": "local",
@@ -56,6 +57,7 @@ def test_reactions_are_printed_as_json(run, master):
             "kwarg": {},
         },
         {
+            "schema_version": 1,
             "sls": str(master.parent / "start.sls"),
             "id": "b",
             "type": "local",
@@ -98,7 +100,9 @@ def test_an_sls_that_never_ends_is_ended(run, master, tmp_path):
 def test_list_and_match_name_the_places(run, master):
     code, out, _ = run("match", "salt/auth", "--out", "json")
     assert code == 0
-    assert json.loads(out) == [{"tag": "salt/auth", "sls": [str(master.parent / "wrong.sls")], "place": f"{master}:9"}]
+    wrong = str(master.parent / "wrong.sls")
+    row = {"schema_version": 1, "tag": "salt/auth", "sls": [wrong], "place": f"{master}:9"}
+    assert json.loads(out) == [row]
     assert run("match", "other")[0] == 1
     assert len(run("list")[1].splitlines()) == 3
 

@@ -23,8 +23,8 @@ def test_the_next_runs_are_printed_as_json(run):
     code, out, err = run(text, "--now", "2026-11-22T09:00:00", "--count", "2", "--out", "json")
     assert (code, err) == (0, "")
     assert json.loads(out) == [
-        {"job": "a", "at": "2026-11-23T03:00:00"},
-        {"job": "a", "at": "2026-11-24T03:00:00"},
+        {"schema_version": 1, "job": "a", "at": "2026-11-23T03:00:00"},
+        {"schema_version": 1, "job": "a", "at": "2026-11-24T03:00:00"},
     ]
 
 
