@@ -15,7 +15,7 @@ from pathlib import Path
 
 from postgres_server import PROGRAMS, PostgresServer
 from rig import Rig
-from sqlalchemy import Connection, Text, func, insert, literal, select
+from sqlalchemy import Connection, Text, func, insert, literal, select, text
 
 from controller.store import RunRecord, Store, schema
 from controller.store.database import engine_of
@@ -95,6 +95,8 @@ def _fill(url: str, minions: int, hours: int) -> None:
     ]  # fmt: skip
     engine = engine_of(url)
     with engine.begin() as connection:
+        if connection.dialect.name == "postgresql":
+            connection.execute(text("SET LOCAL statement_timeout = 0"))  # millions of rows in a statement
         connection.execute(insert(schema.runs), [new_row(run) for run in first])
         packed = packed_result({"states": {}, "value": None, "error": "", "retcode": 0})
         numbers = connection.scalars(select(schema.runs.c.seq)).all()
