@@ -30,12 +30,15 @@ class ChunkDifference(msgspec.Struct, frozen=True, kw_only=True):
     """Argument -> Salt's value and Saltern's, as JSON that may be cut off; of `order` what stands at the place."""
 
 
-def differences(salts: Sequence[LowChunk], ours: Sequence[LowChunk]) -> Iterator[ChunkDifference]:
+def differences(
+    salts: Sequence[LowChunk], ours: Sequence[LowChunk], *, ordered: bool = True
+) -> Iterator[ChunkDifference]:
     """All differences: chunks that only one has, other arguments, and another order.
 
     Args:
         salts: low chunks of Salt.
         ours: low chunks of Saltern.
+        ordered: whether Salt's stand in the order in which they run; else the order is not compared.
     """
     pairs, only_salts, only_ours = _paired(salts, ours)
     for chunk in only_salts:
@@ -45,7 +48,8 @@ def differences(salts: Sequence[LowChunk], ours: Sequence[LowChunk]) -> Iterator
     for theirs, mine in pairs:
         if arguments := _arguments(theirs, mine):
             yield ChunkDifference(kind="arguments", chunk=_name(mine), sls=_sls(mine), arguments=arguments)
-    yield from _order(pairs, salts, ours)
+    if ordered:
+        yield from _order(pairs, salts)
 
 
 def _paired(
@@ -88,9 +92,7 @@ def _arguments(theirs: LowChunk, mine: LowChunk) -> dict[str, tuple[str, str]]:
     return found
 
 
-def _order(
-    pairs: Sequence[tuple[LowChunk, LowChunk]], salts: Sequence[LowChunk], ours: Sequence[LowChunk]
-) -> Iterator[ChunkDifference]:
+def _order(pairs: Sequence[tuple[LowChunk, LowChunk]], salts: Sequence[LowChunk]) -> Iterator[ChunkDifference]:
     """The first place at which another chunk stands, of those that both have."""
     place = {id(chunk): index for index, chunk in enumerate(salts)}
     theirs = sorted(pairs, key=lambda pair: place[id(pair[0])])

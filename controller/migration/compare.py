@@ -168,7 +168,7 @@ def _comparison(minion_id: str, salt: SaltProcess, ours: Isolated, grains: dict[
     if theirs.low is None or mine.low is None:
         who = f"Salt does not compile it: {_first(theirs)}" if theirs.low is None else _ours_alone(mine)
         return MinionComparison(minion=minion_id, verdict="different", chunks=len(mine.low or ()), why=who)
-    found = list(differences(theirs.low, mine.low))
+    found = list(differences(theirs.low, mine.low, ordered=salt.ordered))
     return MinionComparison(
         minion=minion_id,
         verdict="different" if found else "same",

@@ -42,13 +42,12 @@ def find_salt(given: Path | None = None) -> SaltInstall:
     """
     tried: list[str] = []
     for python in dict.fromkeys(_of(given) if given is not None else _installed()):
-        version = _version(python)
+        version, why = _version(python)
         if version:
             return SaltInstall(python=python, version=version)
-        tried.append(str(python))
-    if given is not None:
-        raise SaltMissing(f"{given} has no Salt")
-    raise SaltMissing("Salt is not installed on this machine" + (f" ({', '.join(tried)}: none)" if tried else ""))
+        tried.append(f"{python}: {why}")
+    where = f"{given} has no Salt" if given is not None else "Salt is not installed on this machine"
+    raise SaltMissing(where + (f" ({'; '.join(tried)})" if tried else ""))
 
 
 def environment() -> dict[str, str]:
@@ -93,8 +92,8 @@ def _of_program(program: Path) -> Iterator[Path]:
         yield beside
 
 
-def _version(python: Path) -> str:
-    """The version of the Salt that a Python imports; empty where it has none."""
+def _version(python: Path) -> tuple[str, str]:
+    """The version of the Salt that a Python imports; else an empty text, and why there is none."""
     try:
         done = subprocess.run(
             [python, "-s", "-B", "-c", _VERSION],
@@ -105,7 +104,12 @@ def _version(python: Path) -> str:
             timeout=SALT_START_SECONDS,
             check=False,
         )
-    except (OSError, subprocess.TimeoutExpired):
-        return ""
+    except OSError as error:
+        return "", f"it cannot be run: {error.strerror}"
+    except subprocess.TimeoutExpired:
+        return "", f"it took more than {SALT_START_SECONDS:g} s"
     lines = done.stdout.decode("utf-8", "replace").split()
-    return lines[-1][:40] if done.returncode == 0 and lines else ""
+    if done.returncode == 0 and lines:
+        return lines[-1][:40], ""
+    said = done.stderr.decode("utf-8", "replace").strip().splitlines()
+    return "", said[-1][:200] if said else f"exit code {done.returncode}"

@@ -61,6 +61,7 @@ class SaltAnswer(msgspec.Struct, frozen=True, kw_only=True):
 
 class _Started(msgspec.Struct, frozen=True, kw_only=True):
     version: str = ""
+    ordered: bool = True
     fatal: str = ""
 
 
@@ -79,6 +80,8 @@ class SaltProcess:
     world: SaltWorld
     timeout: float
     memory: int = 0
+    ordered: bool = True
+    """Whether this Salt compiles chunks in the order in which they run, as Salt 3008 does; told when it has started."""
     _process: subprocess.Popen[bytes] | None = None
     _answered: int = 0
     _read: bytearray = field(default_factory=bytearray)
@@ -128,6 +131,7 @@ class SaltProcess:
         told = msgspec.json.decode(self._line(process, SALT_START_SECONDS), type=_Started)
         if told.fatal:
             raise SaltFailed(f"Salt does not start: {told.fatal}")
+        self.ordered = told.ordered
         return process
 
     def _send(self, process: subprocess.Popen[bytes], data: Any) -> None:

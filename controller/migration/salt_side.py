@@ -1,9 +1,9 @@
 """Real Salt as a process that compiles minions. Runs in the Python that Salt is installed for; imports nothing of ours.
 
 Started by `salt_process` by its path. The first line of stdin is the world: files and options (see `SaltWorld` there);
-it is answered by {"version"} or {"fatal"}. Each further line is {"id", "grains"}, answered by {"low"} or {"errors"},
-with "asked": functions of the machine that templates called and nobody recorded. Those are not run, since this is not
-that machine. Nothing is written but below the folder that the world names.
+it is answered by {"version", "ordered"} or {"fatal"}. Each further line is {"id", "grains"}, answered by {"low"} or
+{"errors"}, with "asked": functions of the machine that templates called and nobody recorded. Those are not run, since
+this is not that machine. Nothing is written but below the folder that the world names.
 
 The pillar is compiled as the master does it (salt/master.py: `_pillar`), with its own configuration; the states as a
 minion does it, with the options that a master gives its minions (salt/state.py: `__gen_opts`).
@@ -46,7 +46,7 @@ def main() -> None:
     except Exception as error:  # the border of this process
         answers.write(json.dumps({"fatal": f"{type(error).__name__}: {error}"}) + "\n")
         return
-    answers.write(json.dumps({"version": salt.version}) + "\n")
+    answers.write(json.dumps({"version": salt.version, "ordered": salt.ordered}) + "\n")
     for line in sys.stdin:
         minion = json.loads(line)
         try:
@@ -76,6 +76,8 @@ class Salt:
         self.version = str(importlib.import_module("salt.version").__version__)
         self._pillars = importlib.import_module("salt.pillar")
         self._states = importlib.import_module("salt.state")
+        # Before it, requisites change the order of chunks while they run, and not when they are compiled.
+        self.ordered = hasattr(self._states, "DependencyGraph")
         self._loader = importlib.import_module("salt.loader")
         self._merge = importlib.import_module("salt.utils.dictupdate").merge
         self._watched = world["watched"]

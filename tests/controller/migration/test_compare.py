@@ -167,8 +167,11 @@ def test_what_was_recorded_is_what_salt_says(compare, real_salt, machine, reques
 
     monkeypatch.setattr(salt_process.SaltProcess, "ask", noted)
     before = snapshot(machine)
-    check_verdicts(compare(real_salt, "--out", "json"))
+    done = compare(real_salt, "--out", "json")
+    check_verdicts(done)
     assert snapshot(machine) == before  # nothing is written beside what Salt's process has for itself
+    if json.loads(done.out)["salt"] != VERSION:
+        return  # what was recorded is of that version
     found = msgspec.to_builtins({"version": VERSION, "answers": dict(sorted(answers.items()))})
     text = json.dumps(found, indent=1).replace(str(machine), "")
     if request.config.getoption("--rewrite"):

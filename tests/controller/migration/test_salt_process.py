@@ -98,5 +98,5 @@ def test_where_salt_is_looked_for(tmp_path):
 
 
 def test_a_python_without_salt_is_none():
-    with pytest.raises(SaltMissing):
+    with pytest.raises(SaltMissing, match="No module named 'salt'"):
         find_salt(Path(sys.executable))
