@@ -28,6 +28,7 @@ from controller.cluster.leader import is_waiting_at, serve_cluster
 from controller.cluster.standby import leading
 from controller.compilation.sources import open_source
 from controller.composition.controller import Parts, compose
+from controller.composition.metrics import send_traces
 from controller.composition.reload import follow_settings
 from controller.composition.shared import Resources
 from controller.config.settings import ControllerSettings
@@ -168,6 +169,7 @@ async def controller(
         )
         parts = compose(resources)
         configure_log(settings.log_level, settings.log_format, parts.handlers.results.redactor)
+        stack.push_async_callback(asyncio.to_thread, send_traces(settings, metrics))
         if selector is not None:
             stack.enter_context(StallWatch(loop, selector, parts.metrics.stalled))
         for pool in parts.pools:

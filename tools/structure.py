@@ -59,6 +59,8 @@ CALLED_BY_LIBRARIES = (
     # SQLAlchemy
     *("impl", "cache_ok", "process_bind_param"),
     *("code_generator_class", "_undefined_exception", "ignore_aliases", "descend_resolver", "ascend_resolver"),
+    # OpenTelemetry
+    *("generate_trace_id", "generate_span_id", "force_flush"),
     # runners of a tree
     "fire_event",
     # sqlite3, inspect

@@ -24,7 +24,7 @@ from controller.api import encoding
 from controller.api.event_stream import RemoteReaders
 from controller.config.limits import WebhookLimits
 from controller.forges import webhooks
-from controller.observe.metrics import CONTENT_TYPE, Metrics
+from controller.observe.metrics import CONTENT_TYPE, OPENMETRICS_TYPE, Metrics
 from controller.schema.controller_api import ControllerApi
 from controller.schema.errors import ServiceError
 
@@ -84,7 +84,7 @@ def set_secrets(app: Litestar, hook_secret: str, events_token: str) -> None:
 
 
 class CachedExposition:
-    """The metrics as text, made once a second at most: everybody who reaches the port may ask.
+    """The metrics as text, made once a second at most of each format: everybody who reaches the port may ask.
 
     Args:
         metrics: of the controller.
@@ -94,15 +94,19 @@ class CachedExposition:
     def __init__(self, metrics: Metrics, clock: Callable[[], float]) -> None:
         self._metrics = metrics
         self._clock = clock
-        self._made = -math.inf
-        self._text = b""
+        self._made: dict[str, tuple[float, bytes]] = {}
+        """Media type -> when it was made, and the text."""
 
-    def text(self) -> bytes:
-        """What Prometheus reads."""
+    def text(self, accepted: str = "") -> tuple[bytes, str]:
+        """What Prometheus reads, and its media type: OpenMetrics where that is `accepted` (the header)."""
+        media_type = OPENMETRICS_TYPE if "application/openmetrics-text" in accepted else CONTENT_TYPE
         now = self._clock()
-        if now - self._made >= EXPOSITION_SECONDS:
-            self._text, self._made = self._metrics.exposition(), now
-        return self._text
+        made, text = self._made.get(media_type, (-math.inf, b""))
+        if now - made >= EXPOSITION_SECONDS:
+            of_type = self._metrics.exposition if media_type == CONTENT_TYPE else self._metrics.with_exemplars
+            text = of_type()
+            self._made[media_type] = now, text
+        return text, media_type
 
 
 @get("/healthz")
@@ -120,7 +124,9 @@ async def leader() -> str:
 @get("/metrics")
 async def exposition(request: PublicRequest) -> Response[bytes]:
     """For Prometheus."""
-    return Response(cast(CachedExposition, request.app.state.exposition).text(), media_type=CONTENT_TYPE)
+    cached = cast(CachedExposition, request.app.state.exposition)
+    text, media_type = cached.text(request.headers.get("accept", ""))
+    return Response(text, media_type=media_type)
 
 
 @get("/previews/{report_id:str}")

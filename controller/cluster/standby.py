@@ -25,7 +25,7 @@ from controller.cluster.pool_port import PUBLIC
 from controller.cluster.splice import Splice
 from controller.config.settings import ControllerSettings
 from controller.observe.cluster_metrics import ClusterMetrics, ClusterSample
-from controller.observe.metrics import CONTENT_TYPE, Metrics
+from controller.observe.metrics import Metrics
 from controller.observe.service_manager import tell_service_manager
 from controller.store import StoreError, StoreUnavailable
 from controller.store.leadership import Leader, Lease, is_shared
@@ -109,7 +109,8 @@ class _Http:
     """The application of the HTTP port."""
 
     forwarding: Forwarding
-    exposition: Callable[[], bytes]
+    exposition: Callable[[], tuple[bytes, str]]
+    """Text of the metrics, and its media type."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != ScopeType.HTTP:
@@ -120,7 +121,7 @@ class _Http:
             case "/leader":
                 await _answer(send, 503, f"waits for {self.forwarding.leader.holder or 'a leader'}\n".encode())
             case "/metrics":
-                await _answer(send, 200, self.exposition(), CONTENT_TYPE)
+                await _answer(send, 200, *self.exposition())
             case _:
                 await self._pass_on(scope, receive, send)
 

@@ -417,8 +417,10 @@ class BuildReconciler:
             return
         self._in_compile = len(found)
         request = self.requests.request(trees, sorted(found, key=lambda record: record.id))
+        began, failed = self.clock(), 0
         async for batch in self.builder.compile(request, trees.revision, causes):
             for answer in batch.stored:
+                failed += not answer.ok
                 if answer.ok and (known := request.facts.get(answer.minion_id)):
                     self.facts.used(answer.minion_id, answer.facts, known)
                 self._stored(answer, inputs[answer.minion_id])
@@ -426,6 +428,8 @@ class BuildReconciler:
                 self._left_unfinished(answer, inputs[answer.minion_id])
             self._in_compile -= len(batch.stored) + len(batch.unfinished)
             self._fleet_changed |= any(answer.fleet_marks for answer in (*batch.stored, *batch.unfinished))
+        if records is not None:
+            self.builder.metrics.traces.compiled(trees.revision.digest, began, self.clock(), len(found), failed)
 
     def _stored(self, answer: CompiledMinion, inputs: Inputs) -> None:
         known = self._of(answer.minion_id)

@@ -131,6 +131,7 @@ class SourceReconciler:
         (self._silent.discard if ok else self._silent.add)(outcome.remote)
         notice = self._notices.pop(outcome.remote, 0)
         if isinstance(outcome, Fetched) and outcome.changed:
+            self.metrics.traces.fetched(outcome.remote, seconds, self.clock())
             data = {"remote": outcome.remote, "seconds": seconds}
             self._fetch_event = self.bus.publish(f"saltern/remote/{outcome.remote}/fetched", data, cause=notice).id
         self._record_fetch(outcome)
@@ -191,7 +192,9 @@ class SourceReconciler:
                 return
             if trees.missing:
                 return  # a remote has never delivered anything: half a configuration is none
-            if trees.revision.digest != self.live.digest and (self._may_be_old(trees) or not self._adopt(trees)):
+            if trees.revision.digest == self.live.digest:
+                self._nothing_refused()  # what was refused may be gone again from its remote
+            elif self._may_be_old(trees) or not self._adopt(trees):
                 return
         await self.builds.compiled()
         compiled = self.live.trees
@@ -228,10 +231,9 @@ class SourceReconciler:
                 self.refused_remotes = frozenset([each["remote"] for each in moved] or list(revision.remotes)[:1])
                 self._refuse(record, str(error.problem))
             return False
-        self.metrics.policy_refused(refused=False)
         self.store.revisions.add(record)
         trees = replace(trees, revision=replace(revision, id=record.label))
-        self.error = ""
+        self._nothing_refused()
         self._policy_changed |= self.live.take(trees, policy)
         self.files.use(trees.files)
         data = {
@@ -245,9 +247,14 @@ class SourceReconciler:
             f"saltern/revision/{record.label}/live", data, cause=self._fetch_event, revision=record.label
         )
         self.live.event = event.id
+        self.metrics.traces.went_live(record, self.clock())
         self.builds.revision_changed(event.id)
         log.info("new revision", revision=record.label, revision_digest=record.digest, moved=moved_text(record))
         return True
+
+    def _nothing_refused(self) -> None:
+        self.error, self.refused_remotes = "", frozenset()
+        self.metrics.policy_refused(refused=False)
 
     def _refuse(self, record: RevisionRecord, error: str) -> None:
         self.error = error

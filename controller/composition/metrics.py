@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
@@ -14,6 +15,7 @@ from controller.composition.shared import Shared
 from controller.config.settings import MOST_SINGLE_SERIES, ControllerSettings
 from controller.fleet_status.fleet_status import FleetStatus
 from controller.observe.certificate_times import FileTimes, certificate_end, written_at
+from controller.observe.metrics import Metrics
 from controller.observe.process_metrics import ProcessSources
 from controller.observe.relay_metrics import RelayMetrics
 from controller.reactions.reactor import Reactor
@@ -62,6 +64,21 @@ def compose_metrics(shared: Shared, parts: ScrapedParts) -> None:
         expiries=FileTimes(_given(certificates), certificate_end, time.monotonic).times,
         key_times=FileTimes(key, written_at, time.monotonic).times,
     )
+
+
+def send_traces(settings: ControllerSettings, metrics: Metrics) -> Callable[[], None]:
+    """Have traces of pushes sent where the configuration says so; what ends that, and may take some seconds."""
+    if not settings.otlp_endpoint:
+        return _nothing
+    from controller.observe.tracing.otlp import OtlpSpans  # takes 20 MB, and is an extra
+
+    spans = OtlpSpans(settings.otlp_endpoint, saltern_version(), metrics.spans_sent)
+    metrics.traces.spans = spans
+    return spans.close
+
+
+def _nothing() -> None:
+    """Nothing is sent."""
 
 
 def _is_per_minion(settings: ControllerSettings, keyring: KeyRegistry) -> bool:

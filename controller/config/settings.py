@@ -7,6 +7,7 @@ line; an option that nobody knows is an error, because a typing error must not l
 
 from __future__ import annotations
 
+import importlib.util
 import ipaddress
 import re
 from collections.abc import Callable, Mapping
@@ -139,6 +140,9 @@ AutosignMinutes: TypeAlias = Annotated[float, Wanted("minutes, 0 or more", ge=0)
 PublicUrl: TypeAlias = Annotated[
     str, Wanted("an address like https://saltern.example.org, or that with a path"), Prepare(_public_url)
 ]
+OtlpEndpoint: TypeAlias = Annotated[
+    str, Wanted("an address like http://127.0.0.1:4318/v1/traces"), Prepare(_public_url)
+]
 HttpAddress: TypeAlias = Annotated[str, Prepare(_address)]
 RangeAddress: TypeAlias = Annotated[str, Wanted("HOST:PORT, or that with https:// before it"), Prepare(_range_address)]
 Grants: TypeAlias = Annotated[
@@ -216,6 +220,8 @@ class ControllerSettings:
     """Shared with the forge; empty: the hook answers this machine alone."""
     events_token: OptionText = field(default="", repr=False)
     """Who sends it may read the events at `http_port`; empty: nobody."""
+    otlp_endpoint: OtlpEndpoint = ""
+    """Address of a collector of OpenTelemetry that gets traces of pushes; empty: nobody gets them."""
     metrics_per_minion: PerMinion = "auto"
     """Whether single minions have series: `true`, `false`, or `auto`: up to `MOST_SINGLE_SERIES` minions."""
     log_level: ControllerLogLevel = "info"
@@ -456,7 +462,7 @@ def check_libraries(settings: ControllerSettings) -> None:
 
 def check_whole(settings: ControllerSettings) -> None:
     """All that is checked before a start, beyond what `load_settings` has seen. Raises BadControllerSettings."""
-    for check in (check_git, check_engines, check_api, check_executor, check_libraries):
+    for check in (check_git, check_engines, check_api, check_executor, check_traces, check_libraries):
         check(settings)
 
 
@@ -465,6 +471,21 @@ def check_executor(settings: ControllerSettings) -> None:
     if missing := settings.executor.missing():
         file = str(settings.config_dir / "controller")
         raise BadControllerSettings([Fault(file, f"{name}: {text}", hint) for name, text, hint in missing])
+
+
+def check_traces(settings: ControllerSettings) -> None:
+    """Look for what sends traces. Raises BadControllerSettings."""
+    if settings.otlp_endpoint and not _has_opentelemetry():
+        place = settings.places.get("otlp_endpoint", str(settings.config_dir / "controller"))
+        text = f"otlp_endpoint: {settings.otlp_endpoint} needs OpenTelemetry's SDK, which is not installed"
+        raise BadControllerSettings([Fault(place, text, "pip install 'saltern[otel]'")])
+
+
+def _has_opentelemetry() -> bool:
+    try:
+        return importlib.util.find_spec("opentelemetry.exporter.otlp.proto.http") is not None
+    except ModuleNotFoundError:
+        return False
 
 
 def check_api(settings: ControllerSettings) -> None:

@@ -250,8 +250,18 @@ class RunResults:
         if given:
             self.context.after_commit.add(partial(self._give, given))
         for kind in dict.fromkeys(run.kind for run, _ in ended):
-            of_kind = [(result.outcome, result.seconds) for run, result in ended if run.kind == kind]
+            of_kind = [(result.outcome, result.seconds, run.run_id) for run, result in ended if run.kind == kind]
             self.context.metrics.runs_ended(kind, of_kind)
+        self._trace(ended)
+
+    def _trace(self, ended: Sequence[tuple[RunRecord, RunResult]]) -> None:
+        """Tell of pushes that minions have applied, or failed to."""
+        traces, now = self.context.metrics.traces, self.context.clock()
+        if traces.spans is not None:
+            for run, result in ended:
+                known = self.context.store.revisions.get(run.revision) if run.kind == "apply" else None
+                if known is not None:
+                    traces.run_ended(run, result.outcome, result.seconds, known.first_seen, now)
 
     def _give(self, given: Sequence[tuple[str, RunResult]]) -> None:
         """To those who wait for them: not before they are stored, as they come again where that failed."""

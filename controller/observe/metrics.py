@@ -11,12 +11,18 @@ from collections.abc import Callable, Iterable, Sequence
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
+from prometheus_client.openmetrics import exposition as openmetrics
 
 from controller.observe.executor_metrics import ExecutorMetrics
 from controller.observe.minion_metrics import MinionMetrics, MinionSample
 from controller.observe.process_metrics import ProcessMetrics
+from controller.observe.tracing.push_traces import PushTraces
 
 CONTENT_TYPE = CONTENT_TYPE_LATEST
+OPENMETRICS_TYPE = openmetrics.CONTENT_TYPE_LATEST
+
+_LONGEST_EXEMPLAR = 128
+"""Characters of names and values of its labels, as OpenMetrics has it."""
 
 _COMPILE = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
 _FETCH = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
@@ -36,9 +42,12 @@ class Metrics:
         self.minions = MinionMetrics(clock)
         self.registry.register(self.minions)
         self.process = ProcessMetrics(self.registry)
+        self.traces = PushTraces()
+        """Told of the steps of a push by those who count them."""
         self._reconciles = self._counter("reconciles", "Reconciliations of a minion")
         self.executor = ExecutorMetrics(self.registry)
         self._make_compile_series()
+        self._spans = self._counter_of_spans()
         self._fetch = self._histogram("git_fetch_seconds", "Time of a fetch", _FETCH, "remote")
         self._fetch_errors = self._counter("git_fetch_errors", "Fetches that failed", "remote")
         self._failing = self._gauge_by_remote("git_fetch_failing", "1 while the newest fetch has failed")
@@ -184,13 +193,14 @@ class Metrics:
         """The wire refused something."""
         self._refusals.labels(reason).inc(count)
 
-    def runs_ended(self, kind: str, ended: Sequence[tuple[str, float]]) -> None:
-        """Runs of one kind have their results: outcomes, and seconds on the minion; count each run once."""
-        for outcome, count in collections.Counter(outcome for outcome, _ in ended).items():
-            self._runs.labels(kind, outcome).inc(count)
+    def runs_ended(self, kind: str, ended: Sequence[tuple[str, float, str]]) -> None:
+        """Runs of one kind have their results: outcome, seconds on the minion, id; count each run once."""
+        newest = {outcome: run_id for outcome, _, run_id in ended}
+        for outcome, count in collections.Counter(outcome for outcome, _, _ in ended).items():
+            self._runs.labels(kind, outcome).inc(count, _exemplar(newest[outcome]))
         times = self._run_seconds.labels(kind)
-        for _, seconds in ended:
-            times.observe(seconds)
+        for _, seconds, run_id in ended:
+            times.observe(seconds, _exemplar(run_id))
 
     def remediated_alone(self, outcome: str) -> None:
         """A minion tells that it has put drift right by itself."""
@@ -200,9 +210,13 @@ class Metrics:
         """Reactors have answered an event: `ok`, `failed`, or `loop` when they refused to."""
         self._reactions.labels(outcome).inc()
 
-    def push_applied(self, seconds: float) -> None:
-        """A minion has applied a push, so long after the controller saw it."""
-        self._apply.observe(seconds)
+    def push_applied(self, seconds: float, run_id: str, trace_id: str = "") -> None:
+        """A minion has applied a push by this run, so long after the controller saw it; `trace_id`: of its trace."""
+        self._apply.observe(seconds, _exemplar(run_id, trace_id))
+
+    def spans_sent(self, ok: bool, count: int) -> None:
+        """A collector has taken so many spans of traces, or has not; from any thread."""
+        self._spans.labels("sent" if ok else "failed").inc(count)
 
     def hooked(self, result: str) -> None:
         """Somebody called the hook: `accepted` or `refused`."""
@@ -243,6 +257,11 @@ class Metrics:
         """The text that Prometheus reads (`CONTENT_TYPE`)."""
         return generate_latest(self.registry)
 
+    def with_exemplars(self) -> bytes:
+        """The same as OpenMetrics (`OPENMETRICS_TYPE`), with the run behind a count or a time."""
+        text: bytes = openmetrics.generate_latest(self.registry)  # type: ignore[no-untyped-call]  # it has no types
+        return text
+
     def _counter(self, name: str, text: str, *labels: str) -> Counter:
         return Counter(f"saltern_{name}", text, labels, registry=self.registry)
 
@@ -251,6 +270,11 @@ class Metrics:
         """Make series at once: what first appears as 1 rises, for Prometheus, by nothing."""
         for value in values:
             counter.labels(value)
+
+    def _counter_of_spans(self) -> Counter:
+        spans = self._counter("trace_spans", "Spans of traces that were sent to a collector", "result")
+        self._begin(spans, "sent", "failed")
+        return spans
 
     def _gauge_by_remote(self, name: str, text: str) -> Gauge:
         return Gauge(f"saltern_{name}", text, ["remote"], registry=self.registry)
@@ -266,3 +290,10 @@ class Metrics:
 
     def _histogram(self, name: str, text: str, buckets: tuple[float, ...], *labels: str) -> Histogram:
         return Histogram(f"saltern_{name}", text, labels, buckets=buckets, registry=self.registry)
+
+
+def _exemplar(run_id: str, trace_id: str = "") -> dict[str, str] | None:
+    """The run, and its trace, as an exemplar; None where its id is too long, or there is none."""
+    labels = {"run_id": run_id, "trace_id": trace_id} if trace_id else {"run_id": run_id}
+    size = sum(len(name) + len(value) for name, value in labels.items())
+    return labels if run_id and size <= _LONGEST_EXEMPLAR else None

@@ -13,6 +13,7 @@ from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
+from controller.observe.drift_classes import DriftClass
 from controller.schema.minions import HealthName, SyncName
 
 
@@ -91,6 +92,9 @@ class TotalsCount:
         )
 
 
+_NO_DRIFT: Mapping[str, int] = dict.fromkeys(DriftClass, 0)
+
+
 def _always() -> bool:
     return True
 
@@ -136,7 +140,7 @@ def _of_totals(totals: MinionTotals) -> Iterator[Metric]:
     for labels, count in sorted(totals.states.items()):
         counts.add_metric(labels, count)
     drift = _gauge("drift_states", "States that differ on all minions, by what is behind it", "class")
-    for each, count in sorted(totals.drift.items()):
+    for each, count in sorted({**_NO_DRIFT, **totals.drift}.items()):
         drift.add_metric((each,), count)
     yield from (counts, drift)
     for name, text, value in (

@@ -477,7 +477,7 @@ class Reconciler:
         keys = self.redactor.keys(run.minion, run.keys)
         if self.store.runs.finish(run_id, "lost", finished=now, summary=summary, keys=keys):
             lost = self.bus.publish(f"saltern/run/{run_id}/lost", {"minion": run.minion}, cause=self.run_event(run))
-            self.metrics.runs_ended(run.kind, [("lost", now - run.created)])
+            self.metrics.runs_ended(run.kind, [("lost", now - run.created, run_id)])
             self.ended(run, "lost", cause=lost.id)
 
     def _send_desired(self, row: StatusRow, session: Session) -> None:
@@ -772,4 +772,5 @@ class Reconciler:
         data = {"id": minion, "run": run_id, "generation": document.generation, "outcome": outcome}
         self.bus.publish(f"saltern/minion/{minion}/applied", data, cause=cause, revision=label)
         if known is not None and isinstance(document, RunRecord) and document.kind == "apply":
-            self.metrics.push_applied(max(0.0, self.clock() - known.first_seen))
+            trace = self.metrics.traces.trace_id(known.digest, known.first_seen)
+            self.metrics.push_applied(max(0.0, self.clock() - known.first_seen), run_id, trace)

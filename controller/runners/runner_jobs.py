@@ -217,7 +217,7 @@ class RunnerJobs:
             self.ports.store.runs.prune(self.keep_runs, "", self.keep_bytes)
         except StoreError as error:
             log.error("the result of a call is not kept", jid=jid, fun=call.fun, error=str(error))
-        self.metrics.runs_ended(call.kind, [(_word(outcome), seconds)])
+        self.metrics.runs_ended(call.kind, [(_word(outcome), seconds, jid)])
         asked = {"ret": ",".join(returners_of(call.returners).names)} if call.returners else {}
         return self._publish(jid, call, "ret", {"return": kept.value, "success": kept.success, **asked}, cause)
 

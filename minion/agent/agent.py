@@ -43,6 +43,7 @@ from minion.agent.returners import ReturnerKeeper
 from minion.agent.runs import RunJobs, RunPorts
 from minion.agent.schedule import ScheduleTimer
 from minion.agent.settings_reader import settings_from_child
+from minion.agent.textfile import AgentNow, Textfile
 from minion.agent.workers import Workers
 from minion.beacons.frames import ToAgent
 from minion.config.files import UNUSABLE, BadMinionSettings
@@ -150,6 +151,7 @@ class Agent:
         self._files = FileRelay(self._ask_controller)
         self._call_questions = CallQuestions(cachedir, self._files.ask)
         self._returners = ReturnerKeeper(cachedir, settings.id, settings.options.returners, tasks.deliver_to)
+        self._textfile = Textfile(settings.metrics_textfile, cachedir, settings.id)
         self._jobs = RunJobs(
             cachedir,
             self._desired,
@@ -159,6 +161,7 @@ class Agent:
                 ended=self._worker_ended,
                 answered=self._returners.answered,
                 returned=self._returners.returned,
+                finished=self._textfile.finished,
                 reachable=self._reachable,
             ),
             report_progress=settings.state_events is not False,
@@ -260,6 +263,7 @@ class Agent:
             self._returners.due_at,
             self._remediation.due_at,
             self._going_back.due_at,
+            self._textfile.due_at,
             self._drift_watch.due_at(self._desired.digest, busy=self._jobs.states_waiting()),
             now + (min(self._drift.due_at, self._schedule.due_at) - time.time()),
         ]
@@ -293,6 +297,8 @@ class Agent:
         self._send_resync(now)
         self._send_results(now)
         self._workers.tick(now)
+        if now >= self._textfile.due_at:
+            self._textfile.tick(now, self._own_metrics())
 
     def _follow_clock(self, step: float) -> None:
         """Somebody set the clock of the machine: intervals go on, and times of day are those of the new clock."""
@@ -394,6 +400,7 @@ class Agent:
     def _connected(self, link: ControllerLink, now: float) -> None:
         if not self.links.came_online(link, now):
             return
+        self._textfile.changed()
         self._files.online(now, link.name)
         moved = self._jobs.moved(self.links.cluster_of(link), self.links.name_of(link))
         self._jobs.outbox.reconnected(self.links.name_of(link))
@@ -406,6 +413,7 @@ class Agent:
             link.send(self._keep_alive(link.name))
 
     def _disconnected(self, link: ControllerLink, now: float, *, was_online: bool) -> None:
+        self._textfile.changed()
         if was_online:
             log.warning("event=connection_lost minion=%s controller=%s", self._settings.id, link.name)
             self._jobs.outbox.reconnected(self.links.name_of(link))
@@ -678,6 +686,23 @@ class Agent:
                 *self._returners.problems,
                 *self._results_that_wait(),
             )[:MOST_PROBLEMS],
+        )
+
+    def _own_metrics(self) -> AgentNow:
+        return AgentNow(
+            configured=len(self.links.links),
+            connected=len(self.links.online),
+            results=len(self._jobs.outbox),
+            dropped=self._jobs.outbox.dropped,
+            events=self._events.waiting_bytes(),
+            events_told=self._events.acknowledged,
+            problems={
+                "drift": len(self._drift.problems),
+                "autonomy": len(self._remediation.problems),
+                "going-back": len(self._going_back.problems),
+                "beacons": len(self._beacons.problems),
+                "returners": len(self._returners.problems),
+            },
         )
 
     def _results_that_wait(self) -> list[str]:

@@ -122,6 +122,8 @@ class RunPorts:
     """A request ends with a result that no worker made; before the result is kept."""
     returned: Callable[[Request], None] = lambda request: None
     """A request has its result, and it is on disk."""
+    finished: Callable[[RunResult], None] = lambda result: None
+    """There is a result, of whatever made it."""
     reachable: Callable[[], Collection[str]] = tuple
     """Names of the controllers that can be reached, where there are several."""
 
@@ -504,6 +506,7 @@ class RunJobs:
         if changed_machine or isinstance(job.request, Run):
             self._ended_runs.append(ended_run(job.request, result, changed_machine=changed_machine))
         log.info("event=run_finished run_id=%s outcome=%s seconds=%.3f", result.run_id, result.outcome, result.seconds)
+        self._ports.finished(result)
         self._add(result, job.folder, job.controller)
         self._ports.returned(job.request)
 
@@ -533,6 +536,7 @@ class RunJobs:
     def _answer(self, result: RunResult, folder: RunFolder, controller: str = "") -> None:
         """Record a result that no worker made. With a full disk it is sent without being kept."""
         log.error("event=run_failed run_id=%s error=%s", result.run_id, result.error)
+        self._ports.finished(result)
         try:
             folder.path.mkdir(mode=0o700, exist_ok=True)
             folder.belongs_to(controller)

@@ -74,6 +74,13 @@ def _optional_path(value: Any) -> Any:
     return None if value in (None, "") else _path(value)
 
 
+def _metrics_file(value: Any) -> Any:
+    path = _optional_path(value)
+    if path is not None and path.suffix != ".prom":
+        raise ValueError
+    return path
+
+
 def _mapping(value: Any) -> Any:
     return {} if value is None else value
 
@@ -116,6 +123,9 @@ GrainNames: TypeAlias = Annotated[
 ]
 Port: TypeAlias = Annotated[int, Wanted("a port number from 1 to 65535", ge=1, le=65535), Prepare(_port)]
 AbsolutePath: TypeAlias = Annotated[Path, Wanted("an absolute path"), Prepare(_path)]
+MetricsFile: TypeAlias = Annotated[
+    Path | None, Wanted("an absolute path that ends in .prom, or empty"), Prepare(_metrics_file)
+]
 OptionalPath: TypeAlias = Annotated[Path | None, Wanted("an absolute path, or empty"), Prepare(_optional_path)]
 AnyMapping: TypeAlias = Annotated[Mapping[Any, Any], Wanted("a mapping"), Prepare(_mapping)]
 Roots: TypeAlias = Annotated[
@@ -160,6 +170,7 @@ RULES: Mapping[str, Any] = {
     "failhard": Flag,
     "backup_mode": MinionText,
     "state_events": Flag,
+    "metrics_textfile": MetricsFile,
     "stop_grace": Amount,
 }
 """Fields of `MinionSettings` that options set -> their types."""

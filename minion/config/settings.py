@@ -21,7 +21,7 @@ COMMAND_LINE = "command line"
 
 DEFAULT_CONFIG_DIR = Path("/etc/saltern")
 
-PATHS = ("pki_dir", "cachedir", "log_file")
+PATHS = ("pki_dir", "cachedir", "log_file", "metrics_textfile")
 """Options that `root_dir` is put before."""
 
 _NO_OPTIONS: Mapping[Any, Any] = {}
@@ -88,6 +88,8 @@ class MinionSettings(NamedTuple):
     state_events: bool | None = None
     """False: the controller is not told how far runs are, as it is otherwise, about once a second; True: besides, each
     state's result is an event, as in Salt."""
+    metrics_textfile: Path | None = None
+    """A file for the textfile collector of node_exporter, that has the metrics of the minion."""
     stop_grace: float = 30.0
     """Seconds that states have to end by themselves when the run is stopped."""
     options: MinionOptions = DEFAULT_OPTIONS

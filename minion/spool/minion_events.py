@@ -148,6 +148,8 @@ class MinionEventsOutbox:
         """Of the first event that the controller does not have."""
         self._offset = 0
         """Where it begins in the file."""
+        self.acknowledged = 0
+        """Events that a controller has taken since this began."""
         self._sent_at: float | None = None
         with _locked(self._folder):
             self._cut_torn_end()
@@ -194,10 +196,18 @@ class MinionEventsOutbox:
                 if self._number == ack.taken:
                     break
                 self._number, self._offset = self._number + 1, end
+                self.acknowledged += 1
             if self._number == before:
                 break
         if self._offset >= _COMPACTED_FROM:
             self._compact()
+
+    def waiting_bytes(self) -> int:
+        """Bytes in the file of events that no controller has acknowledged."""
+        try:
+            return max(0, self._path.stat().st_size - self._offset)
+        except FileNotFoundError:
+            return 0
 
     def next_due(self, now: float) -> float:
         """When `due` may have something again; infinity when only a new event can change that."""

@@ -76,6 +76,8 @@ class Outbox:
         self._sent: dict[str, float | None] = {}  # run id -> when it was sent, None: not on this connection
         self._waits: dict[str, float] = {}
         """Run id -> seconds from when it was sent until it is sent again."""
+        self.dropped = 0
+        """Results that were dropped since this began, as there was no room."""
         self._drift: str = ""
         self._answered: set[str] = set()
         """Drift checks that the minion has begun remediations for: they are told with these."""
@@ -150,6 +152,7 @@ class Outbox:
                 "event=result_dropped run_id=%s controller=%s reason=%s", run_id, self._owners.get(run_id, ""), why
             )
             count, size = count - 1, size - sizes[run_id]
+            self.dropped += 1
             self._drop(run_id)
 
     def due(self, now: float, controllers: Collection[str] = (), full: Collection[str] = ()) -> Iterator[RunResult]:

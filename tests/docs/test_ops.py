@@ -25,12 +25,41 @@ def test_promtool_takes_the_configuration(promtool, prometheus_folder):
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+@pytest.fixture(scope="session")
+def amtool(request):
+    found = find_program("amtool", request.config.cache.mkdir("prometheus"))
+    return found or pytest.skip("there is no amtool, and no apt that brings Debian's prometheus-alertmanager")
+
+
+def test_alertmanager_takes_its_configuration(amtool, prometheus_folder):
+    words = [amtool, "check-config", prometheus_folder / "alertmanager.yml"]
+    done = subprocess.run(words, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_each_alert_comes_to_the_receiver_of_its_severity(amtool, prometheus_folder, alerts):
+    """And what holds others back names alerts that there are."""
+    config = prometheus_folder / "alertmanager.yml"
+    receivers = {"critical": "pager", "warning": "chat", "info": "mail"}
+    for severity in sorted({rule["labels"]["severity"] for rule in alerts}):
+        words = [amtool, "config", "routes", "test", f"--config.file={config}", f"severity={severity}"]
+        done = subprocess.run(words, capture_output=True, text=True)
+        assert done.stdout.strip() == receivers[severity]
+    known = {rule["alert"] for rule in alerts}
+    for rule in yaml.safe_load(config.read_text())["inhibit_rules"]:
+        named = set(re.findall(r"Saltern\w+", str(rule)))
+        assert len(named) >= 2
+        assert named <= known
+
+
 def test_each_alert_fires_when_it_shall_and_not_before(promtool, prometheus_folder, tmp_path, alerts):
     assert set(PLANTED) == {rule["alert"] for rule in alerts}
     for rules in prometheus_folder.glob("*.yml"):
         shutil.copy(rules, tmp_path)
-    (tmp_path / "tests.yml").write_text(yaml.safe_dump(rule_tests(), sort_keys=False))
-    done = subprocess.run([promtool, "test", "rules", "tests.yml"], cwd=tmp_path, capture_output=True, text=True)
+    files = rule_tests()
+    for name, tests in files.items():
+        (tmp_path / name).write_text(yaml.safe_dump(tests, sort_keys=False))
+    done = subprocess.run([promtool, "test", "rules", *files], cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
 
 

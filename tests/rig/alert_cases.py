@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+_TEXTFILE = 'node_textfile_mtime_seconds{job="saltern-minions",file="/var/lib/node/saltern.prom"}'
+
 WELL = {
     'up{job="saltern"}': "1x1600",
     'saltern_leader{job="saltern"}': "1x1600",
@@ -53,7 +55,17 @@ WELL = {
     'saltern_returner_entries{job="saltern",returner="redis",state="failures"}': "0x1600",
     'saltern_returner_entries{job="saltern",returner="redis",state="dropped"}': "0x1600",
     'saltern_reactions_total{job="saltern",outcome="failed"}': "0x1600",
+    'saltern_trace_spans_total{job="saltern",result="failed"}': "0x1600",
     'saltern_reactions_total{job="saltern",outcome="ok"}': "0+5x1600",
+    # A minion that writes its file each minute, and looks for drift each time.
+    _TEXTFILE: "0+60x1600",
+    'node_textfile_mtime_seconds{job="saltern-minions",file="/var/lib/node/apt.prom"}': "0x1600",
+    'saltern_agent_controllers{job="saltern-minions",state="configured"}': "1x1600",
+    'saltern_agent_controllers{job="saltern-minions",state="connected"}': "1x1600",
+    'saltern_agent_results_waiting{job="saltern-minions"}': "0 1 0 1 0x1600",
+    'saltern_agent_results_dropped_total{job="saltern-minions"}': "0x1600",
+    'saltern_agent_last_run_timestamp_seconds{job="saltern-minions",kind="drift"}': "0+60x1600",
+    'saltern_agent_problems{job="saltern-minions",part="beacons"}': "0x1600",
 }
 """Series -> values, one a minute, of a day and more in which no alert fires."""
 
@@ -129,7 +141,7 @@ PLANTED: dict[str, Planted] = {
     "SalternMinionDrifted": Planted(_health("Drifted"), 62, 50),
     "SalternCompileError": Planted(_health("Degraded"), 3, 0),
     "SalternOutOfSync": Planted(_sync("OutOfSync"), 62, 50),
-    "SalternPausedForLong": Planted(_sync("Paused"), 1442, 1400),
+    "SalternPausedForLong": Planted(_sync("Paused"), 1450, 1400),
     "SalternRevisionTooOld": Planted(
         {
             'saltern_minion_sync{job="saltern",minion="web2",sync="Progressing"}': "1x1600",
@@ -148,7 +160,20 @@ PLANTED: dict[str, Planted] = {
         'saltern_condition{job="saltern",by="fleet",group="fleet",type="Compiled",status="False"}', 3, 0
     ),
     "SalternStateFlaps": _is('saltern_drift_states{job="saltern",class="flapping"}', 17, 10),
-    "SalternStateNotConvergent": _is('saltern_drift_states{job="saltern",class="not-convergent"}', 1442, 1400),
+    "SalternStateNotConvergent": _is('saltern_drift_states{job="saltern",class="not-convergent"}', 1450, 1400),
+    "SalternAgentSilent": _is(
+        _TEXTFILE,
+        12,
+        8,
+        "0x1600",
+    ),
+    "SalternAgentCutOff": _is('saltern_agent_controllers{job="saltern-minions",state="connected"}', 17, 12, "0x1600"),
+    "SalternResultsSpool": _is('saltern_agent_results_waiting{job="saltern-minions"}', 22, 8, "3x1600"),
+    "SalternResultsDropped": _rises('saltern_agent_results_dropped_total{job="saltern-minions"}'),
+    "SalternNoDriftCheck": _is(
+        'saltern_agent_last_run_timestamp_seconds{job="saltern-minions",kind="drift"}', 1520, 1490, "0x1600"
+    ),
+    "SalternAgentMisconfigured": _is('saltern_agent_problems{job="saltern-minions",part="beacons"}', 17, 12),
     "SalternRolloutFailed": Planted(
         {
             'saltern_rollout_phase{job="saltern",phase="Completed"}': "",
@@ -162,7 +187,7 @@ PLANTED: dict[str, Planted] = {
             'saltern_rollout_phase{job="saltern",phase="Completed"}': "",
             'saltern_rollout_phase{job="saltern",phase="Waiting"}': "1x1600",
         },
-        1442,
+        1450,
         1400,
     ),
     "SalternUnconfirmedTakenBack": _rises('saltern_unconfirmed_taken_back_total{job="saltern"}'),
@@ -184,16 +209,19 @@ PLANTED: dict[str, Planted] = {
     "SalternReactionsShed": _rises(
         'saltern_limit_refusals_total{job="saltern",border="reactor",limit="waiting-events"}'
     ),
+    "SalternTracesFailing": _is('saltern_trace_spans_total{job="saltern",result="failed"}', 40, 10, "0+3x1600"),
     "SalternReactionsFailing": _is('saltern_reactions_total{job="saltern",outcome="failed"}', 30, 3, "0+1x1600"),
 }
 """Alert -> what makes it fire."""
 
 
-def rule_tests() -> dict[str, Any]:
-    """What `promtool test rules` takes: nothing fires where all is well, each alert in its time and not before."""
-    firing = 'count by (alertname) (ALERTS{alertstate="firing"})'
-    nothing = [{"expr": firing, "eval_time": f"{at}m", "exp_samples": []} for at in (0, 10, 90, 400, 1500)]
-    tests = [{"name": "all is well", "interval": "1m", "input_series": _inputs({}), "promql_expr_test": nothing}]
+_LONG = 400
+"""Minutes from which a case is evaluated every ten minutes: a day of each minute takes promtool seconds."""
+
+
+def rule_tests() -> dict[str, dict[str, Any]]:
+    """Name -> file that `promtool test rules` takes: nothing fires where all is well, each alert in its time."""
+    tests: dict[int, list[dict[str, Any]]] = {1: [_well(0, 10, 90)], 10: [_well(_LONG, 1500)]}
     for alert, planted in PLANTED.items():
         one = f'count by (alertname) (ALERTS{{alertstate="firing",alertname="{alert}"}})'
         fires = [{"labels": f'{{alertname="{alert}"}}', "value": 1}]
@@ -201,10 +229,20 @@ def rule_tests() -> dict[str, Any]:
             {"expr": one, "eval_time": f"{planted.early}m", "exp_samples": []},
             {"expr": one, "eval_time": f"{planted.minutes}m", "exp_samples": fires},
         ]
-        tests.append(
+        tests[1 if planted.minutes < _LONG else 10].append(
             {"name": alert, "interval": "1m", "input_series": _inputs(planted.series), "promql_expr_test": asked}
         )
-    return {"rule_files": ["recording.yml", "alerts.yml"], "evaluation_interval": "1m", "tests": tests}
+    rules = ["recording.yml", "alerts.yml"]
+    return {
+        f"every{minutes}m.yml": {"rule_files": rules, "evaluation_interval": f"{minutes}m", "tests": each}
+        for minutes, each in tests.items()
+    }
+
+
+def _well(*minutes: int) -> dict[str, Any]:
+    firing = 'count by (alertname) (ALERTS{alertstate="firing"})'
+    nothing = [{"expr": firing, "eval_time": f"{at}m", "exp_samples": []} for at in minutes]
+    return {"name": "all is well", "interval": "1m", "input_series": _inputs({}), "promql_expr_test": nothing}
 
 
 def _inputs(planted: dict[str, str]) -> list[dict[str, str]]:

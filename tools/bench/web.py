@@ -24,6 +24,8 @@ TREE = Path(__file__).resolve().parents[2] / "examples" / "quickstart"
 _CACHED_SECONDS = 1.1
 """The answer is made anew after a second."""
 _MIB = 1_000_000
+_ACCEPTED = "application/openmetrics-text;version=1.0.0,application/openmetrics-text;version=0.0.1;q=0.75,*/*;q=0.1"
+"""As Prometheus asks."""
 
 
 def measure() -> Iterator[Figure]:
@@ -58,7 +60,8 @@ def _figures(rig: Rig, what: str, *, per_minion: bool) -> Iterator[Figure]:
 
 
 def _scrape(rig: Rig) -> bytes:
-    return httpx.get(f"{rig.http}/metrics", timeout=60).raise_for_status().content
+    headers = {"accept": _ACCEPTED}
+    return httpx.get(f"{rig.http}/metrics", headers=headers, timeout=60).raise_for_status().content
 
 
 def _counted(text: bytes) -> int:

@@ -18,7 +18,7 @@ from mkdocs.structure.pages import Page
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md")
-FOLDERS = ("examples", "ops/container", "ops/prometheus", "ops/systemd")
+FOLDERS = ("examples", "ops/container", "ops/grafana", "ops/prometheus", "ops/systemd")
 _FENCE = re.compile(r"(^ *```.*?^ *```$)", re.MULTILINE | re.DOTALL)
 _LINK = re.compile(r"\]\((?![a-z]+:|#)([^)#\s]+)(#[^)\s]*)?\)")
 _CODE = re.compile(r"`[^`\n]+`")

@@ -194,8 +194,17 @@ def test_metrics_are_made_once_a_second_whoever_asks():
     metrics.hooked("accepted")
     assert (cached.text(), metrics.made) == (first, 1)
     now[0] += 1.0
-    assert b'saltern_hooks_total{result="accepted"} 1.0' in cached.text()
+    assert b'saltern_hooks_total{result="accepted"} 1.0' in cached.text()[0]
     assert metrics.made == 2
+
+
+def test_who_reads_openmetrics_gets_it(served):
+    with public(served) as client:
+        asked = "application/openmetrics-text;version=1.0.0;q=0.5,text/plain;version=0.0.4;q=0.3"
+        answer = client.get("/metrics", headers={"accept": asked})
+        assert answer.headers["content-type"].startswith("application/openmetrics-text; version=1.0.0")
+        assert answer.text.endswith("# EOF\n")
+        assert client.get("/metrics").headers["content-type"].startswith("text/plain")
 
 
 def test_the_network_reaches_nothing_else(served):

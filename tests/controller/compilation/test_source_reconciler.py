@@ -50,6 +50,21 @@ async def test_trees_without_a_readable_policy_are_refused_once(make_controller)
     assert controller.parts.sources.live.policy.apply == "manual"
 
 
+async def test_a_refused_revision_that_is_taken_back_is_no_error_any_more(make_controller):
+    controller = make_controller(gitfs_allow_rewind="true")
+    await controller.go_live()
+    good = controller.parts.sources.live.digest
+    controller.repository.commit({"saltern.yaml": "apply: manuel\n"})
+    await controller.go_live()
+    assert controller.parts.sources.error
+    controller.repository.git("reset", "-q", "--hard", "HEAD~1")
+    await controller.go_live()
+    assert controller.parts.sources.live.digest == good
+    assert controller.parts.sources.error == ""
+    assert [remote.error for remote in controller.service.remotes()] == [""]
+    assert "saltern_policy_refused 0.0" in controller.parts.sources.metrics.exposition().decode()
+
+
 async def test_everyone_is_looked_at_when_the_policy_is_another(make_controller):
     controller = make_controller()
     controller.minion("web1")

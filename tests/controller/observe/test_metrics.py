@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 import pytest
+from prometheus_client.openmetrics.parser import text_string_to_metric_families as openmetrics_families
 from prometheus_client.parser import text_string_to_metric_families
 
 from controller.observe.certificate_times import FileTimes, certificate_end
@@ -54,8 +55,8 @@ def test_things_that_happen_are_counted(metrics):
     metrics.sent("Run")
     metrics.received("RunResult", 2)
     metrics.refused("malformed", 4)
-    metrics.runs_ended("apply", [("changed", 1.5)])
-    metrics.push_applied(0.25)
+    metrics.runs_ended("apply", [("changed", 1.5, "run1")])
+    metrics.push_applied(0.25, "run1")
     metrics.limit_refused("webhook", "body-bytes", 2)
     metrics.stalled(1.5, 1.2)
     assert value(metrics, "saltern_compile_seconds_count") == 2
@@ -135,6 +136,27 @@ def test_the_process_is_told_with_its_queues_keys_and_version(metrics):
     assert value(metrics, "process_resident_memory_bytes") > 1_000_000
     [build] = [dict(labels) for name, labels in series(metrics) if name == "saltern_build_info"]
     assert build["version"] == "1.2"
+
+
+def test_openmetrics_names_the_run_behind_a_time(metrics):
+    metrics.runs_ended("apply", [("changed", 1.5, "run1"), ("failed", 0.1, "run2")])
+    metrics.push_applied(0.25, "run1")
+    metrics.push_applied(7.0, "x" * 200)  # too long for an exemplar
+    families = {family.name: family for family in openmetrics_families(metrics.with_exemplars().decode())}
+    behind = {
+        (sample.name, *sample.labels.values()): sample.exemplar.labels["run_id"]
+        for name in ("saltern_runs", "saltern_run_seconds", "saltern_push_apply_seconds")
+        for sample in families[name].samples
+        if sample.exemplar is not None
+    }
+    assert behind == {
+        ("saltern_runs_total", "apply", "changed"): "run1",
+        ("saltern_runs_total", "apply", "failed"): "run2",
+        ("saltern_run_seconds_bucket", "apply", "0.1"): "run2",
+        ("saltern_run_seconds_bucket", "apply", "2.0"): "run1",
+        ("saltern_push_apply_seconds_bucket", "0.3"): "run1",
+    }
+    assert value(metrics, "saltern_push_apply_seconds_count") == 2
 
 
 def test_a_certificate_is_read_again_after_a_minute(tmp_path):

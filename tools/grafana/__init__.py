@@ -1,0 +1,1 @@
+"""The dashboards of Grafana, made from Python: `python -m tools.grafana`."""
