@@ -46,6 +46,7 @@ from controller.store import Store, StoreError
 from controller.store.access.audit import AuditQuery
 from controller.store.exclusive_use import exclusive_use
 from controller.store.leadership import Lease
+from controller.web.app import web_app
 from gitfs.changes import Changes
 from gitfs.fetching.fork_server import ForkServer
 from wire.limits import nobody
@@ -246,6 +247,8 @@ def port_mounts(
     if settings.api.port and settings.api.salt_api:
         refused = partial(metrics.limit_refused, "salt-api")
         found[salt_api.PREFIX] = salt_api_app(service, access, settings.limits, refused, settings.hook_secret)
+    if settings.api.port and settings.api.dashboard:
+        found["/"] = web_app()
     return found
 
 

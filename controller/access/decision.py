@@ -79,6 +79,11 @@ def decide_role(principal: Principal, role: Role, settings: AccessSettings) -> D
     return Decision(allowed=False, why=f"nobody gave {principal.name or 'who asks'} the role {role} (api_roles)")
 
 
+def roles_of(principal: Principal, settings: AccessSettings) -> tuple[Role, ...]:
+    """The roles that somebody has here and now, the smallest first."""
+    return tuple(role for role in ROLES if decide_role(principal, role, settings).allowed)
+
+
 def decide_calls(
     principal: Principal,
     calls: Sequence[AskedFunction],

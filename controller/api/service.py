@@ -18,6 +18,7 @@ from controller.api.activity import runs_under_way, slowest_minions
 from controller.api.blames import blame
 from controller.api.key_changes import KeyChanges, token_view
 from controller.api.listings import RevisionMarks, revision_page, search
+from controller.api.minion_details import minion_detail
 from controller.api.minion_pages import chosen_by_name, chosen_by_state, needs_a_look
 from controller.api.run_details import entries_with_causes, with_cause
 from controller.compilation.build_reconciler import BuildReconciler
@@ -65,6 +66,7 @@ from controller.schema.events import DROPPED, EventView, WhyView
 from controller.schema.fleet.activity import ActivityQuery, ActivityView
 from controller.schema.fleet.adoption import AdoptQuestion, AdoptView
 from controller.schema.fleet.listings import RevisionPage, RevisionsQuery, SearchQuery, SearchView
+from controller.schema.fleet.minion_details import MinionDetail
 from controller.schema.fleet.minion_pages import MinionPage, MinionPageQuery
 from controller.schema.fleet.notifications import NotificationsView, ReceiverTestView, SpooledMessage
 from controller.schema.fleet.policies import PolicyView
@@ -99,7 +101,7 @@ from controller.schema.minions import (
 from controller.schema.orchestrations import OrchestrationDetail, OrchestrationView
 from controller.schema.plans import MinionDiff
 from controller.schema.preview_stream import PreviewItem
-from controller.schema.pulls import PullView
+from controller.schema.pulls import PullReportQuery, PullView
 from controller.schema.reactions import ReactionTrace, ReactionView
 from controller.schema.remotes import RemoteStatus
 from controller.schema.reports import ReportPage
@@ -231,6 +233,13 @@ class ControllerService:
         found = {each.minion: each for each in self.state.minions(wanted)} if wanted else {}
         shown = tuple(found[each] for each in wanted if each in found)
         return MinionPage(minions=shown, total=len(chosen), offset=query.offset, at=at)
+
+    async def minion_detail(self, minion: str) -> MinionDetail:
+        """See `ControllerApi`."""
+        name = self.state.known(minion).minion.id
+        [status] = self.state.minions([name])
+        [presence] = await self.presence(TargetExpression(kind="list", expression=name))
+        return await asyncio.to_thread(minion_detail, self.state, status, presence)
 
     async def presence(self, target: TargetExpression | None) -> Sequence[MinionPresence]:
         """See `ControllerApi`."""
@@ -595,6 +604,14 @@ class ControllerService:
     def pulls(self) -> Sequence[PullView]:
         """See `ControllerApi`."""
         return self.pull_requests.views()
+
+    async def pull_report(self, query: PullReportQuery) -> bytes:
+        """See `ControllerApi`."""
+        found = await asyncio.to_thread(self.store.pull_requests.report, query.forge, query.project, query.number)
+        if found is None:
+            name = f"{query.forge}:{query.project}#{query.number}"
+            raise ServiceError("not-found", f"there is no report of {name}", hint="`saltern pulls` shows all of them")
+        return found
 
     async def unapply(self, pull: str, target: TargetExpression | None, *, user: str = "") -> Sequence[str]:
         """See `ControllerApi`."""

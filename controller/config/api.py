@@ -113,6 +113,8 @@ class ApiSettings:
     """That a session of a browser lives."""
     salt_api: Flag = True
     """Whether the port serves the shapes of salt-api, too, at `/salt`."""
+    dashboard: Flag = True
+    """Whether the port serves the dashboard, too."""
     oidc: OidcOptions | None = None
 
 

@@ -85,7 +85,7 @@ class ApiPortLimits:
     """Requests that a principal may make at once, after a pause."""
     failures_per_minute: LimitCount = 30
     """Tokens, passwords and sessions of an address that are refused in a minute; after that everything is (429)."""
-    event_readers: LimitCount = 100
+    event_readers: LimitCount = 250
     """Readers of events on the port at the same time."""
 
 

@@ -6,6 +6,7 @@ from typing import Annotated, Literal, TypeAlias
 
 import msgspec
 
+from controller.config.access import Role
 from controller.schema.structs import ApiStruct, Identifier, RowNumber
 
 ScopeName: TypeAlias = Literal["read", "operate", "approve", "admin"]
@@ -123,6 +124,8 @@ class WhoAmI(ApiStruct, frozen=True, kw_only=True):
     """Id of the token that was shown; empty: the kernel says who it is."""
     everything: bool
     """Whether it is root or the controller's own user."""
+    roles: tuple[Role, ...] = ()
+    """`viewer`, `operator`, `approver`, `admin`: those that one has."""
     scopes: tuple[ScopeName, ...] = ()
     """What the token is for alone; none: everything that its holder may."""
 
@@ -143,6 +146,8 @@ class SessionView(ApiStruct, frozen=True, kw_only=True):
     user: str
     groups: tuple[str, ...]
     method: str
+    roles: tuple[Role, ...] = ()
+    """As in `WhoAmI`: a page shows what may be done."""
     scopes: tuple[ScopeName, ...] = ()
     expires: float
 

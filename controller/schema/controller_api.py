@@ -13,6 +13,7 @@ from controller.schema.events import EventView, WhyView
 from controller.schema.fleet.activity import ActivityQuery, ActivityView
 from controller.schema.fleet.adoption import AdoptQuestion, AdoptView
 from controller.schema.fleet.listings import RevisionPage, RevisionsQuery, SearchQuery, SearchView
+from controller.schema.fleet.minion_details import MinionDetail
 from controller.schema.fleet.minion_pages import MinionPage, MinionPageQuery
 from controller.schema.fleet.notifications import NotificationsView, ReceiverTestView, SpooledMessage
 from controller.schema.fleet.policies import PolicyView
@@ -47,7 +48,7 @@ from controller.schema.minions import (
 from controller.schema.orchestrations import OrchestrationDetail, OrchestrationView
 from controller.schema.plans import MinionDiff
 from controller.schema.preview_stream import PreviewItem
-from controller.schema.pulls import PullView
+from controller.schema.pulls import PullReportQuery, PullView
 from controller.schema.reactions import ReactionTrace, ReactionView
 from controller.schema.remotes import RemoteStatus
 from controller.schema.reports import ReportPage
@@ -79,6 +80,9 @@ class ControllerApi(Protocol):
 
     async def minion_page(self, query: MinionPageQuery) -> MinionPage:
         """Some of the minions that are meant, filtered and sorted."""
+
+    async def minion_detail(self, minion: str) -> MinionDetail:
+        """One minion with its grains and the states that it shall have."""
 
     async def presence(self, target: TargetExpression | None) -> Sequence[MinionPresence]:
         """The accepted minions that the target names (None: all), sorted by id: who is connected."""
@@ -217,6 +221,9 @@ class ControllerApi(Protocol):
 
     def pulls(self) -> Sequence[PullView]:
         """The open pull requests of the forges, as they were left after the last look at each."""
+
+    async def pull_report(self, query: PullReportQuery) -> bytes:
+        """The report of a pull request, as JSON of a `PreviewReport`."""
 
     async def unapply(self, pull: str, target: TargetExpression | None, *, user: str = "") -> Sequence[str]:
         """Have minions that hold a pull request go back to what is live: all, or those that are meant; their ids."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
+
+import msgspec
 
 from controller.schema.structs import ApiStruct
 
@@ -19,6 +21,14 @@ class HeldHead(ApiStruct, frozen=True, kw_only=True):
     """Seconds since the epoch, as all times here."""
     until: float
     """Then the minions go back to what is live."""
+
+
+class PullReportQuery(ApiStruct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """`GET /api/v1/pulls/report`."""
+
+    forge: Annotated[str, msgspec.Meta(max_length=200)]
+    project: Annotated[str, msgspec.Meta(max_length=1000)]
+    number: Annotated[int, msgspec.Meta(ge=1, le=2**53)]
 
 
 class PullView(ApiStruct, frozen=True, kw_only=True):

@@ -149,6 +149,10 @@ class Rig:
         """More options for the controller's configuration, from its next start on."""
         self._more |= controller
 
+    def controller_setting(self, name: str) -> Any:
+        """What the controller's configuration has for an option that was given to this rig."""
+        return self._more[name]
+
     def start_controller(self, *, waits: bool = True) -> None:
         """Start it and wait until it answers, which one that does not lead never does."""
         publish, request, http = self._ports

@@ -1,5 +1,6 @@
 """Rigs for whole journeys: a real controller, real agents, a real remote, in a folder of each test's own."""
 
+import contextlib
 import shutil
 import tempfile
 from pathlib import Path
@@ -14,8 +15,8 @@ MINIONS = {"web1": {"roles": ["web"]}, "web2": {"roles": ["web"]}, "db1": {"role
 TREE = Path(__file__).parent / "tree"
 
 
-@pytest.fixture
-def make_rig():
+@contextlib.contextmanager
+def rig_maker():
     """A function that makes a rig which is up; all are taken down at the end, and no turn of their loops was long."""
     rigs = []
 
@@ -33,6 +34,20 @@ def make_rig():
         long_turns += rig.long_turns()
         shutil.rmtree(rig.directory, ignore_errors=True)
     assert long_turns == [], "the controller's event loop computed for more than a second in one turn"
+
+
+@pytest.fixture
+def make_rig():
+    """Makes rigs of one test."""
+    with rig_maker() as make:
+        yield make
+
+
+@pytest.fixture(scope="module")
+def make_shared_rig():
+    """Makes rigs that the tests of a module share."""
+    with rig_maker() as make:
+        yield make
 
 
 @pytest.fixture

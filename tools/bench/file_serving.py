@@ -69,18 +69,18 @@ def _ours(folder: Path) -> tuple[list[float], float]:
         listed = rig.git("ls-tree", "-r", "HEAD", "states/files").splitlines()
         oids = [line.split()[2] for line in listed]
         controller = rig.pid("controller")
-        before = most = _memory(controller)
+        before = most = memory_of(controller)
         with _swarm(rig.wire_ports[1], rig.controller_key, oids) as rounds:
             samples = []
             for _ in range(4):
                 rounds.send("go")
                 while not rounds.poll(0.05):
-                    most = max(most, _memory(controller))
+                    most = max(most, memory_of(controller))
                 samples.append(rounds.recv())
     return samples[1:], (most - before) / 2**20
 
 
-def _memory(pid: int) -> int:
+def memory_of(pid: int) -> int:
     """Bytes that a process holds in memory and that are no file's."""
     status = Path(f"/proc/{pid}/status").read_text()
     return 1024 * int(next(line for line in status.splitlines() if line.startswith("RssAnon:")).split()[1])

@@ -1,4 +1,4 @@
-"""What the HTTP port costs with a fleet in the store: `/metrics`, without series of single minions and with them.
+"""What the HTTP ports cost with a fleet in the store: the dashboard, and `/metrics` without and with single series.
 
 `MINIONS` (10000) says how many; they are in the store and not connected, which a scrape
 reads no differently. The first figures are those that hold with the default, `metrics_per_minion: auto`.
@@ -13,11 +13,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import httpx
+from browsing import with_dashboard
 from rig import Rig
 
 from controller.store import AppliedRecord, DesiredRecord, RevisionRecord, Store
 from highstate.types import Pos, Problem, Stage
 from tools.bench.figures import Figure
+from tools.bench.web_dashboard import fill_events, measure_dashboard
 
 TIMES = 10
 TREE = Path(__file__).resolve().parents[2] / "examples" / "quickstart"
@@ -35,7 +37,8 @@ def measure() -> Iterator[Figure]:
         folder = Path(name)
         url = f"sqlite:///{folder}/store.sqlite"
         _fill(url, minions)
-        rig = Rig(folder / "rig", {}, TREE, {"store_url": url, "log_level": "warning"})
+        fill_events(url, minions)
+        rig = Rig(folder / "rig", {}, TREE, with_dashboard(store_url=url, log_level="warning"))
         rig.make_remote()  # nothing is pushed: there is nothing to compile
         with rig:
             for per_minion in (False, True):
@@ -44,6 +47,8 @@ def measure() -> Iterator[Figure]:
                 rig.wait("a look at the fleet", lambda: _counted(_scrape(rig)) == minions)
                 what = f"{minions} minions, {'with' if per_minion else 'without'} single series"
                 yield from _figures(rig, what, per_minion=per_minion)
+                if not per_minion:
+                    yield from measure_dashboard(rig, minions)
                 rig.stop("controller")
 
 

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Sequence
 from typing import Final
 
+from controller.access.decision import roles_of
 from controller.api.asked import AdminRequest, access_of, principal_of
 from controller.api.operations import Page, get, page, post
 from controller.schema.access import (
@@ -38,6 +39,7 @@ async def who_am_i(request: AdminRequest) -> WhoAmI:
         method=asker.method,
         token=asker.token,
         everything=asker.everything,
+        roles=roles_of(asker, access_of(request).settings),
         scopes=asker.scopes,
     )
 

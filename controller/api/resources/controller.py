@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
-from typing import Annotated, Final
+from typing import Annotated, Any, Final
 
+from litestar import Response
 from litestar.response import Stream
 
 from controller.api import encoding, event_stream
@@ -27,7 +28,7 @@ from controller.schema.orchestrations import (
 )
 from controller.schema.plans import MinionDiff
 from controller.schema.preview_stream import PreviewItem
-from controller.schema.pulls import PullView
+from controller.schema.pulls import PullReportQuery, PullView
 from controller.schema.reactions import ReactionQuery, ReactionsQuery, ReactionTrace, ReactionView
 from controller.schema.remotes import FetchView, RemoteStatus
 from controller.schema.requests import (
@@ -211,6 +212,12 @@ async def pulls(request: AdminRequest) -> Sequence[PullView]:
     return service_of(request).pulls()
 
 
+@get("/pulls/report")
+async def pull_report(request: AdminRequest, query: PullReportQuery) -> Annotated[Response[bytes], dict[str, Any]]:
+    """The whole report of a pull request, for who is logged in; comments have links of their own."""
+    return Response(await service_of(request).pull_report(query), media_type="application/json")
+
+
 @get("/run")
 async def run_detail(request: AdminRequest, query: RunQuery) -> RunView:
     """One run with what led to it and all that came of it (`saltern show`)."""
@@ -330,6 +337,7 @@ ROUTES: Final = (
     preview,
     adopt,
     pulls,
+    pull_report,
     unapply,
     reactions,
     reaction,

@@ -9,6 +9,7 @@ from controller.api.asked import AdminRequest, service_of, user_of
 from controller.api.operations import get, post
 from controller.schema.fleet.activity import ActivityQuery, ActivityView
 from controller.schema.fleet.listings import RevisionPage, RevisionsQuery, SearchQuery, SearchView
+from controller.schema.fleet.minion_details import MinionDetail, MinionDetailQuery
 from controller.schema.fleet.minion_pages import MinionPage, MinionPageQuery
 from controller.schema.jobs import JobDetail, JobKill, JobQuery, JobsQuery, JobView
 from controller.schema.minions import MinionPresence
@@ -39,6 +40,12 @@ async def minion_page(request: AdminRequest, query: MinionPageQuery) -> MinionPa
     return await service_of(request).minion_page(query)
 
 
+@get("/minions/detail")
+async def one_minion(request: AdminRequest, query: MinionDetailQuery) -> MinionDetail:
+    """One minion with its grains and the states that it shall have."""
+    return await service_of(request).minion_detail(query.minion)
+
+
 @get("/minions/presence")
 async def presence(request: AdminRequest, query: StatusQuery) -> Sequence[MinionPresence]:
     """Which minions are connected (`saltern minions`)."""
@@ -63,4 +70,4 @@ async def activity(request: AdminRequest, query: ActivityQuery) -> ActivityView:
     return await service_of(request).activity(query)
 
 
-ROUTES: Final = (jobs, job, kill, minion_page, presence, revisions, search, activity)
+ROUTES: Final = (jobs, job, kill, minion_page, one_minion, presence, revisions, search, activity)

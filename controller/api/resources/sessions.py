@@ -13,12 +13,13 @@ from litestar import Response
 from litestar.datastructures import Cookie
 
 from controller.access.csrf import csrf_token
-from controller.access.decision import Decision
+from controller.access.decision import Decision, roles_of
 from controller.access.principals import Principal
 from controller.api import encoding
 from controller.api.asked import AdminRequest, access_of, principal_of
 from controller.api.credentials import COOKIE, session_cookie
 from controller.api.operations import delete, get, post
+from controller.config.access import AccessSettings
 from controller.schema.access import NewSession, SessionQuestion, SessionView
 from controller.schema.errors import ServiceError
 
@@ -34,7 +35,7 @@ async def open_session(request: AdminRequest, body: SessionQuestion) -> Annotate
         raise ServiceError("unauthenticated", "show a token, or a user and a password", hint="docs/api.md")
     secret, record = access.tokens.open_session(owner, request.app.state.session_seconds)
     access.audit.keep(owner, "open a session", {"session": record.id}, Decision(allowed=True, why="shown who it is"))
-    view = _view(owner, record.id, record.expires)
+    view = _view(owner, record.id, record.expires, access.settings)
     answer = encoding.answer(NewSession(session=view, csrf=csrf_token(secret)))
     answer.set_cookie(_cookie(secret, int(record.expires - record.created)))
     return answer
@@ -46,7 +47,9 @@ async def session(request: AdminRequest) -> NewSession:
     cookie, owner = session_cookie(request), principal_of(request)
     if not cookie or "authorization" in request.headers:
         raise ServiceError("unauthenticated", "there is no session", hint="POST /api/v1/session opens one")
-    return NewSession(session=_view(owner, owner.token, owner.expires), csrf=csrf_token(cookie))
+    return NewSession(
+        session=_view(owner, owner.token, owner.expires, access_of(request).settings), csrf=csrf_token(cookie)
+    )
 
 
 @delete("/session")
@@ -74,12 +77,13 @@ async def _shown(request: AdminRequest, asked: SessionQuestion) -> Principal:
     return peer
 
 
-def _view(owner: Principal, session_id: str, expires: float) -> SessionView:
+def _view(owner: Principal, session_id: str, expires: float, settings: AccessSettings) -> SessionView:
     return SessionView(
         id=session_id,
         user=owner.name,
         groups=tuple(sorted(owner.groups)),
         method=owner.method,
+        roles=roles_of(owner, settings),
         scopes=owner.scopes,
         expires=expires,
     )
