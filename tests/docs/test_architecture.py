@@ -21,7 +21,7 @@ def test_each_folder_has_its_line():
     folders = {path.parent.relative_to(ROOT).as_posix() for room in ROOMS for path in (ROOT / room).rglob("*.py")}
     assert {folder for folder in folders if not folder.startswith(FAMILIES)} - told == set()
     gone = {one for one in told if one.split("/")[0] in ROOMS and not (ROOT / one).is_dir()}
-    assert gone == {"controller/web"}, "that is to come"
+    assert gone == set()
 
 
 @pytest.mark.parametrize("page", PAGES)
