@@ -124,6 +124,7 @@ READS = {
     "/status/fleet": {"by": "environment"},
     "/minions": {"sort": "health", "limit": 1},
     "/minions/presence": {},
+    "/minions/detail": WEB1,
     "/keys": {"state": "accepted", "limit": 1},
     "/tokens": {"user": "ada"},
     "/audit": {"limit": 5},
@@ -140,10 +141,12 @@ READS = {
     "/run": {"id": "RUN"},
     "/job": {"jid": "RUN"},
     "/orchestration": {"jid": "ORCHESTRATION"},
+    "/pulls/report": {"forge": "hub", "project": "org/states", "number": 1},
 }
 """What each is asked where nothing at all is no question; `RUN` stands for the id of the newest."""
 NOT_THERE = {
     "/session": 401,  # it is a browser's
+    "/pulls/report": 404,  # there is no forge
     "/reaction": 400,  # no event was answered that one could ask for
 }
 ACTS = [

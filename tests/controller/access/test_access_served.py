@@ -104,7 +104,7 @@ def test_another_user_may_what_rules_say_and_nothing_else(desk, config_dir, serv
     assert codes == [200, 200, 200, 403, 403, 403, 200, 403, 403, 200, 403, 403, 403, 403]
     assert json.loads(answers[0][1]) == {
         "user": "nobody", "groups": ["nogroup"], "method": "socket", "token": "", "everything": False,
-        "scopes": [],
+        "roles": ["viewer"], "scopes": [],
     }  # fmt: skip
     assert "no rule of publisher_acl lets nobody call cmd.run on all of these minions" in answers[3][1]
     assert "docs/access.md" in answers[3][1]

@@ -124,7 +124,7 @@ def test_the_log_goes_to_the_file_that_was_named(config, tmp_path):
     (tmp_path / "mods/modules/_said.py").write_text("import logging\ndef out():\n    logging.info('two\\nlines')\n")
     done = subprocess.run(command(config, "-m", str(tmp_path / "mods"), *words), capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")
-    assert 'level=INFO at=root msg="two\\nlines"' in (tmp_path / "log").read_text()
+    assert 'level=info at=root msg="two\\nlines"' in (tmp_path / "log").read_text()
 
 
 def test_a_log_that_cannot_be_written(config):
