@@ -290,7 +290,8 @@ def test_probes(serve_port, monkeypatch):
         monkeypatch.setattr(gate, "READY_FOR", 0.0)
         assert (client.get("/readyz").status_code, client.get("/readyz").text) == (503, "database is locked\n")
         assert client.get("/livez").status_code == 200
-        for path in ("/", "/metrics", "/hook", "/status", "/api", "/api/v2/status", "/apiv1", "/api/v1x/status"):
+        assert client.get("/").headers["content-type"].startswith("text/html"), "the dashboard"
+        for path in ("/metrics", "/hook", "/status", "/api", "/api/v2/status", "/apiv1", "/api/v1x/status"):
             assert client.get(path).status_code == 404, path
 
 

@@ -166,9 +166,9 @@ def test_every_verb_as_json_while_the_controller_is_down(saltern, saltern_proces
     assert remote["last_fetch"] > 0
     assert "states" in saltern("remote", "list").out
     (checked,) = json.loads(saltern("remote", "check", "--out", "json").out)
-    assert checked == {"name": "states", "refs": 3, "error": ""}
+    assert checked == {"schema_version": 1, "name": "states", "refs": 3, "error": ""}
     (verified,) = json.loads(saltern("remote", "verify", "--out", "json").out)
-    assert verified == {"name": "states", "error": ""}
+    assert verified == {"schema_version": 1, "name": "states", "error": ""}
     files, pillar = json.loads(saltern("remote", "show", "states", "--out", "json").out)
     assert files["fetched"] > 0
     assert (files["left_out"], pillar["saltenvs"]) == ({}, {"base": "main"})
