@@ -92,7 +92,9 @@ def test_a_job_says_what_became_of_it_on_each_minion(make_rig):
     assert away["summary"] == "was not connected: never asked"
     assert away["last_seen"] > 0
     assert last["job"]["outcomes"] == {"ok": 2, "unreachable": 1}
-    assert json.loads(rig.saltern("jobs", "list", "-n", "1", "--out", "json").stdout) == [last["job"]]
+    assert json.loads(rig.saltern("jobs", "list", "-n", "1", "--out", "json").stdout) == [
+        {"schema_version": 1, **last["job"]}
+    ]
     by_hand = rig.saltern("jobs", "show", away["run_id"], check=False)
     assert by_hand.returncode == 1
     assert "web3" in by_hand.stdout

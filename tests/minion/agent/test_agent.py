@@ -131,7 +131,7 @@ def test_a_message_of_a_newer_controller_is_refused_by_name(controller, agents, 
     refused = controller.result("r1")
     assert (refused.outcome, refused.kind) == ("error", "call")
     assert "does not know the message 'run-tomorrow': update this minion" in refused.error
-    assert agent.logged().count("event=message_not_understood name='news'") == 1
+    assert agent.logged().count("event=message_not_understood minion=web1 name='news'") == 1
     assert 'do="update this minion"' in agent.logged()
     controller.desire(desired_state(("test", "nop", "a")))
     controller.run("r2")
