@@ -1,6 +1,7 @@
 """People at the dashboard, in a real browser, with a real controller and real minions."""
 
 import json
+import os
 import re
 
 import pytest
@@ -28,6 +29,8 @@ PAGES = (
     "/minions/web1/grains", "/minions/web1/policy", "/minions/web1/events", "/rollouts", "/revisions", "/diff",
     "/pulls", "/runs", "/jobs", "/events", "/reactions", "/keys", "/audit", "/search?q=web",
 )  # fmt: skip
+PICTURES = [("light", "narrow"), ("dark", "wide")] if os.environ.get("SALTERN_SCREENSHOTS") else []
+"""For the pictures of the documentation all are looked at."""
 HOSTILE = "<img src=x onerror=\"alert('pwned')\"><script>alert('pwned')</script>"
 
 
@@ -214,8 +217,7 @@ def test_what_others_wrote_is_text(make_rig, forge, browser):
         assert path in shown_at, f"{path} was to show it"
 
 
-@pytest.mark.parametrize("width", WIDTHS)
-@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize(("theme", "width"), [("light", "wide"), ("dark", "narrow"), *PICTURES])
 def test_pages_are_readable(pages_rig, browser, theme, width):
     """By axe-core, in both themes and on a phone's width, where nothing is wider than the window."""
     ada = Visitor(browser, pages_rig, "ada", theme=theme, width=WIDTHS[width], checked=True)
