@@ -42,7 +42,8 @@ def test_what_is_confirmed_stays(make_rig):
     until = found["web1"]["until"]
     restarted(rig)
     assert waiting(rig)["web1"]["until"] == until, "the time goes on over a restart"
-    assert json.loads(rig.saltern("confirm", "web1", "--out", "json").stdout) == ["web1"]
+    confirmed = json.loads(rig.saltern("confirm", "web1", "--out", "json").stdout)
+    assert confirmed == {"schema_version": 1, "minions": ["web1"]}
     assert "none of these minions waits" in rig.saltern("confirm", "db1").stderr
     assert rig.saltern("confirm", "nobody*", check=False).returncode == 5
     assert sorted(waiting(rig)) == ["web2"]
