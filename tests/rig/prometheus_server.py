@@ -74,7 +74,9 @@ class Prometheus:
         return list(answer)
 
     def scraped(self) -> bool:
-        """Whether it has the metrics of all that it scrapes."""
+        """Whether it has the metrics of all that it scrapes; not before it has read its own log."""
+        if httpx.get(f"http://127.0.0.1:{self._port}/-/ready", timeout=30).is_error:
+            return False
         return bool(self.query("up == 1")) and not self.query("up == 0")
 
     def _ask(self, what: str, **parameters: str) -> Any:
