@@ -24,8 +24,10 @@ def minion_detail(reports: Status, status: MinionStatus, presence: MinionPresenc
     redaction = reports.redactor.of(status.minion)
     record = reports.store.minions.get(status.minion)
     grains = record.grains if record is not None else {}
-    desired = reports.documents.desired(row.desired.digest) if row.desired and row.desired.digest else None
-    chunks = desired.chunks if desired is not None else {}
+    try:
+        chunks = reports.documents.desired(row.desired.digest if row.desired else "").chunks
+    except LookupError:  # nothing was compiled, or another document took its place just now
+        chunks = {}
     return MinionDetail(
         status=status,
         presence=presence,

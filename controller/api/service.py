@@ -253,9 +253,9 @@ class ControllerService:
         """See `ControllerApi`."""
         return await self.minions.targets.find(target)
 
-    async def fleet_status(self, by: GroupScope) -> FleetStatusView:
+    async def fleet_status(self, by: GroupScope, *, recent: bool = False) -> FleetStatusView:
         """See `ControllerApi`."""
-        return await self.fleet.status.view(by)
+        return await self.fleet.status.view(by, recent=recent)
 
     async def activity(self, query: ActivityQuery) -> ActivityView:
         """See `ControllerApi`."""

@@ -6,6 +6,7 @@ The store is read in a thread, in parts; the loop has other turns between some m
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -35,6 +36,10 @@ _SHORTEST_SECONDS = 5.0
 _LONGEST_SECONDS = 300.0
 _SHARE = 50.0
 """Times as long as a look took it is waited until the next: 2 % of a core."""
+_QUICK_SECONDS = 0.1
+"""A look that takes less is made for each who asks."""
+_REST = 4.0
+"""Times a look's own length between two, at least: a fifth of the time while pages are open."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,13 +97,24 @@ class FleetStatus:
     """When the last look began, and how long it took, by the clock that nobody sets."""
     _took: float = 0.0
     _looking: asyncio.Lock = field(default_factory=asyncio.Lock)
+    _wanted: asyncio.Event = field(default_factory=asyncio.Event)
+    """Somebody was told of the last look."""
 
     def __post_init__(self) -> None:
         self._started = self.clock()
 
-    async def view(self, by: GroupScope) -> FleetStatusView:
-        """The groups of a kind, as they are now."""
-        await self.look()
+    async def view(self, by: GroupScope, *, recent: bool = False) -> FleetStatusView:
+        """The groups of a kind, as they are now.
+
+        Args:
+            by: the kind.
+            recent: where a look takes long, the last one will do, and another is made soon: however many pages are
+                open, they choose neither how often the fleet is looked at nor wait for it.
+        """
+        if recent and self._took > _QUICK_SECONDS:
+            self._wanted.set()
+        else:
+            await self.look()
         return FleetStatusView(at=self._at, groups=tuple(one for one in self.groups if one.scope == by))
 
     async def last(self) -> tuple[Sequence[MinionStanding], float]:
@@ -110,7 +126,12 @@ class FleetStatus:
     async def run(self) -> None:
         """Look now and then, until cancelled."""
         while True:
-            await asyncio.sleep(min(_LONGEST_SECONDS, max(_SHORTEST_SECONDS, _SHARE * self._took)))
+            pause = min(_LONGEST_SECONDS, max(_SHORTEST_SECONDS, _SHARE * self._took))
+            rest = min(pause, _REST * self._took)
+            await asyncio.sleep(rest)
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._wanted.wait(), pause - rest)
+            self._wanted.clear()
             try:
                 await self.look()
             except StoreError as error:

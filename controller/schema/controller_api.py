@@ -90,8 +90,8 @@ class ControllerApi(Protocol):
     async def select(self, target: TargetExpression) -> Sequence[str]:
         """Ids of the accepted minions that a target names."""
 
-    async def fleet_status(self, by: GroupScope) -> FleetStatusView:
-        """Where the fleet, its environments or its waves stand."""
+    async def fleet_status(self, by: GroupScope, *, recent: bool = False) -> FleetStatusView:
+        """Where the fleet, its environments or its waves stand; `recent`: see `FleetStatusQuery`."""
 
     async def activity(self, query: ActivityQuery) -> ActivityView:
         """What the fleet is doing now."""

@@ -83,4 +83,4 @@ def test_pushes_are_compiled_on_the_cluster_and_survive_its_end(make_rig, tmp_pa
         assert "were done here instead" in text
         complaint = f"compile_executor {machines.address} cannot be reached, compiles are done here: "
         assert complaint in rig.saltern("status").stderr
-        assert "connected to the Dask scheduler" in rig.log("controller")
+        assert "connected to the Dask scheduler" in rig.log("controller", lines=1000)

@@ -30,7 +30,7 @@ SENT = 500
 """Events that are published while readers listen."""
 PAGES = {
     "fleet": (
-        "/status/fleet?by=fleet", "/status/fleet?by=environment", "/revisions?limit=12", "/rollouts?limit=12",
+        "/status/fleet?by=fleet&recent=true", "/status/fleet?by=environment&recent=true", "/revisions?limit=12", "/rollouts?limit=12",
         "/remotes",
     ),
     "minions": ("/minions?limit=100&sort=health",),

@@ -70,7 +70,7 @@ async def status(request: AdminRequest, query: StatusQuery) -> StatusView:
 @get("/status/fleet")
 async def fleet_status(request: AdminRequest, query: FleetStatusQuery) -> FleetStatusView:
     """Where the fleet, its environments or its waves stand (`saltern status --by`)."""
-    return await service_of(request).fleet_status(query.by)
+    return await service_of(request).fleet_status(query.by, recent=query.recent)
 
 
 @get("/workers")

@@ -20,6 +20,8 @@ class FleetStatusQuery(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown
     """`saltern status --by`."""
 
     by: GroupScope = "fleet"
+    recent: bool = False
+    """The last look at a large fleet will do, as for a page that is asked for again and again; `at` tells its time."""
 
 
 class GroupCondition(ApiStruct, frozen=True, kw_only=True):

@@ -1,5 +1,6 @@
 """The fleet as a wired controller sees it: real git, compiles and store, also after a restart."""
 
+import asyncio
 import dataclasses
 import itertools
 
@@ -167,3 +168,22 @@ async def test_how_long_a_compile_fails_is_known_over_compiles(fleet):
     assert controller.store.desired.get("web1").since == broken.since > second
     [cause] = (await group(controller.parts.fleet_status)).reasons[:1]
     assert (cause.reason, cause.since) == ("CompileError", broken.since)
+
+
+async def test_pages_do_not_choose_how_often_a_large_fleet_is_looked_at(fleet, monkeypatch):
+    status = fleet.controller.parts.fleet_status
+    first = await status.view("fleet", recent=True)
+    await fleet.join("web1")
+    assert (await status.view("fleet", recent=True)).groups != first.groups, "a quick look is made at once"
+    looks = []
+    monkeypatch.setattr(FleetStatus, "_look", lambda self: looks.append(1) or asyncio.sleep(0.2))
+    await status.look()
+    for _ in range(100):
+        assert (await status.view("fleet", recent=True)).at == status._at
+    assert len(looks) == 1, "the last look is told"
+    running = asyncio.create_task(status.run())
+    while len(looks) < 2:
+        await asyncio.sleep(0.01)
+    running.cancel()
+    await status.view("fleet")
+    assert len(looks) == 3, "who does not say that a recent one will do has one of their own"

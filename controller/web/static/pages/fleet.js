@@ -19,8 +19,8 @@ export const fleetPage = {
   load: async ({ query }, signal) => {
     const by = SCOPES.some(([id]) => id === query.by) ? query.by : "environment";
     const [fleet, groups, revisions, rollouts, remotes] = await Promise.all([
-      get("/status/fleet", { by: "fleet" }, signal),
-      get("/status/fleet", { by }, signal),
+      get("/status/fleet", { by: "fleet", recent: "true" }, signal),
+      get("/status/fleet", { by, recent: "true" }, signal),
       get("/revisions", { limit: 12 }, signal),
       get("/rollouts", { limit: 12 }, signal),
       get("/remotes", {}, signal),
