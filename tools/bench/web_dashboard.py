@@ -30,8 +30,8 @@ SENT = 500
 """Events that are published while readers listen."""
 PAGES = {
     "fleet": (
-        "/status/fleet?by=fleet&recent=true", "/status/fleet?by=environment&recent=true", "/revisions?limit=12", "/rollouts?limit=12",
-        "/remotes",
+        "/status/fleet?by=fleet&recent=true", "/status/fleet?by=environment&recent=true", "/revisions?limit=12",
+        "/rollouts?limit=12", "/remotes",
     ),
     "minions": ("/minions?limit=100&sort=health",),
     "a minion": (
