@@ -126,7 +126,9 @@ def _free_place(path: Path) -> None:
 def tcp_socket(host: str, port: int, host_option: str, port_option: str) -> Iterator[socket.socket]:
     """A socket that listens; CannotListen, which names the options, when it cannot be had."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    bound = socket.socket(family, socket.SOCK_STREAM)
+    # Asyncio sends small answers at once (TCP_NODELAY) on sockets that say what they are; others wait 40 ms for the ACK
+    # of their header.
+    bound = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     with contextlib.closing(bound):
         bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:

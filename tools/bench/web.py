@@ -13,15 +13,29 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import httpx
+import msgspec
 from browsing import with_dashboard
 from rig import Rig
 
 from controller.store import AppliedRecord, DesiredRecord, RevisionRecord, Store
-from highstate.types import Pos, Problem, Stage
+from highstate.desired import Desired, chunk_keys
+from highstate.types import Chunk, Pos, Problem, Stage
 from tools.bench.figures import Figure
-from tools.bench.web_dashboard import fill_events, measure_dashboard
+from tools.bench.web_dashboard import LIMITS, fill_events, measure_dashboard
+from wire import patch
 
 TIMES = 10
+_STATES = [
+    Chunk(
+        state="file",
+        fun="managed",
+        id=f"/etc/app/{number}.conf",
+        name=f"/etc/app/{number}.conf",
+        sls="app",
+        arguments={"contents": f"listen {number}\n", "mode": "0644", "order": number},
+    )
+    for number in range(40)
+]
 TREE = Path(__file__).resolve().parents[2] / "examples" / "quickstart"
 _CACHED_SECONDS = 1.1
 """The answer is made anew after a second."""
@@ -38,7 +52,7 @@ def measure() -> Iterator[Figure]:
         url = f"sqlite:///{folder}/store.sqlite"
         _fill(url, minions)
         fill_events(url, minions)
-        rig = Rig(folder / "rig", {}, TREE, with_dashboard(store_url=url, log_level="warning"))
+        rig = Rig(folder / "rig", {}, TREE, with_dashboard(store_url=url, log_level="warning", limits=LIMITS))
         rig.make_remote()  # nothing is pushed: there is nothing to compile
         with rig:
             for per_minion in (False, True):
@@ -77,7 +91,10 @@ def _counted(text: bytes) -> int:
 
 def _fill(url: str, minions: int) -> None:
     """Accepted minions that have applied a document; of every tenth the newest does not compile."""
-    now, digest = time.time(), "d" * 64
+    now = time.time()
+    document = Desired(chunks=chunk_keys(_STATES)).as_document()
+    packed = msgspec.msgpack.encode(document)
+    digest = patch.digest_of_packed(packed)
     broken = (Problem(message="no such pillar key", pos=Pos(file="app.sls", stage=Stage.RENDER)),)
     with Store(url) as store, store.transaction():
         store.revisions.add(RevisionRecord(digest="r" * 64, label="abcdef12", committed_at=now - 3600, first_seen=now))
@@ -95,7 +112,7 @@ def _fill(url: str, minions: int) -> None:
                     errors=() if number % 10 else broken,
                     compiled_at=now,
                     saltenvs=("base",),
-                    document=b"\x80" if number == 0 else None,
+                    document=packed if number == 0 else None,
                     **of_document,
                 )
                 for number, name in enumerate(names)
