@@ -62,6 +62,19 @@ def test_explain_without_a_controller(tree, tmp_path, capsys):
     assert run(["policy", "explain", "web1", "--grains", str(grains)]) == 64
 
 
+def test_lengths_of_time_are_explained_as_they_are_written(capsys, tmp_path):
+    (tmp_path / "saltern.yaml").write_text("drift: {interval: 90s, splay: 5m}\nretry: {factor: 3}\n")
+    assert run(["policy", "explain", "web1", "--tree", str(tmp_path)]) == 0
+    told = {line.split()[0]: line.split()[1] for line in capsys.readouterr().out.splitlines()[2:-1]}
+    assert told == {"drift.interval": "90s", "drift.splay": "5m", "retry.factor": "3.0"}
+
+
+def test_keys_that_are_not_said_are_not_passed_over_in_silence(capsys, tmp_path):
+    (tmp_path / "saltern.yaml").write_text("apply: manual\n")
+    assert run(["policy", "explain", "web1", "--tree", str(tmp_path)]) == 0
+    assert capsys.readouterr().out.endswith("  the other keys have their default (docs/policy.md)\n")
+
+
 def test_the_schema_is_printed(capsys):
     assert run(["policy", "schema"]) == 0
     assert json.loads(capsys.readouterr().out)["title"] == "saltern.yaml"

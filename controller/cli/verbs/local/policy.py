@@ -125,13 +125,15 @@ def _told(view: PolicyView) -> Iterator[str]:
     width = max((len(each.key) for each in view.keys), default=0)
     for each in view.keys:
         if each.source != "default":
-            yield f"  {each.key:{width}}  {_shown(each.value)}  ({each.source})"
+            yield f"  {each.key:{width}}  {_shown(each.value, each.key)}  ({each.source})"
     for window in view.windows:
         yield f"  {_window(window)}  ({window.source})"
     for rule in view.ignored:
         yield f"  {_ignored(rule)}  ({rule.source})"
     if all(each.source == "default" for each in view.keys):
         yield "  all keys have their default"
+    else:
+        yield "  the other keys have their default (docs/policy.md)"
 
 
 def _window(window: PolicyWindow) -> str:
@@ -148,8 +150,20 @@ def _ignored(rule: PolicyIgnored) -> str:
     return f"ignores {said}{until}{over}" + (f": {rule.reason}" if rule.reason else "")
 
 
-def _shown(value: Any) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
+def _shown(value: Any, key: str = "") -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, float) and not key.endswith("factor"):
+        return _length(value)
+    return str(value)
+
+
+def _length(seconds: float) -> str:
+    """As saltern.yaml says it, in the largest unit that gives a whole number."""
+    for size, unit in ((86400, "d"), (3600, "h"), (60, "m")):
+        if seconds and seconds % size == 0:
+            return f"{seconds / size:g}{unit}"
+    return f"{seconds:g}s"
 
 
 def _changes(changes: Mapping[str, Any], now: float) -> str:
