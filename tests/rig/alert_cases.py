@@ -18,6 +18,7 @@ WELL = {
     'saltern_minion_sync{job="saltern",minion="web1",sync="Synced"}': "1x1600",
     'saltern_applied_revision_age_seconds{job="saltern",minion="web1"}': "60+60x1600",
     'saltern_drift_states{job="saltern",class="corrective"}': "2x1600",
+    'saltern_config_last_reload_successful{job="saltern"}': "1x1600",
     'saltern_keys{job="saltern",state="accepted"}': "20x1600",
     'saltern_keys{job="saltern",state="pending"}': "0x1600",
     'saltern_key_created_timestamp_seconds{job="saltern",key="controller"}': "0x1600",
@@ -124,6 +125,7 @@ PLANTED: dict[str, Planted] = {
     "SalternControllerKeyOld": _is(
         'saltern_key_created_timestamp_seconds{job="saltern",key="controller"}', 62, 50, "-64000000x1600"
     ),
+    "SalternReloadRefused": _is('saltern_config_last_reload_successful{job="saltern"}', 20, 5, "0x1600"),
     "SalternKeysPending": _is('saltern_keys{job="saltern",state="pending"}', 242, 230),
     "SalternCompileMismatch": _rises('saltern_compile_checks_total{job="saltern",result="different"}', by=1),
     "SalternStoreSlow": Planted(

@@ -54,6 +54,14 @@ def test_ids_are_sorted_by_their_characters_and_not_by_a_language(url):
         assert [each.id for each in store.minions.all()] == ["B", "_", "a", "b-1", "b1", "\u00e9"]
 
 
+def test_a_database_without_an_encoding_is_taken(postgres):
+    """What `createdb` makes where no locale is set."""
+    postgres.run("CREATE DATABASE plain ENCODING 'SQL_ASCII' LC_COLLATE 'C' LC_CTYPE 'C' TEMPLATE template0")
+    with Store(f"postgresql://salt@/plain?host={postgres.folder}") as store:
+        store.minions.seen("\u00e9", 1.0)
+        assert seen(store) == {"\u00e9": 1.0}
+
+
 def test_a_new_store_is_opened_again_and_one_of_another_program_is_refused(url, postgres):
     with Store(url) as store:
         store.minions.seen("a", 1.0)
