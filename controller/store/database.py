@@ -288,7 +288,7 @@ def _engine(url: URL) -> Engine:
 _OF_POSTGRESQL = {
     "connect_timeout": CONNECT_SECONDS,
     "application_name": "saltern",
-    "client_encoding": "utf8", # of a database in SQL_ASCII the server would say bytes, where texts are wanted
+    "client_encoding": "utf8",  # of a database in SQL_ASCII the server would say bytes, where texts are wanted
     "keepalives_idle": 10,
     "keepalives_interval": 5,
     "keepalives_count": 3,
