@@ -10,6 +10,7 @@ import asyncio
 import random
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from msgspec import structs
 
@@ -18,6 +19,7 @@ from controller.api.activity import runs_under_way, slowest_minions
 from controller.api.blames import blame
 from controller.api.key_changes import KeyChanges, token_view
 from controller.api.listings import RevisionMarks, revision_page, search
+from controller.api.lookups import Lookups
 from controller.api.minion_details import minion_detail
 from controller.api.minion_pages import chosen_by_name, chosen_by_state, needs_a_look
 from controller.api.run_details import entries_with_causes, with_cause
@@ -212,6 +214,7 @@ class ControllerService:
     telemetry: Telemetry
     fleet: FleetChanges
     reloads: ConfigReloads
+    lookups: Lookups
 
     # --- status ---
 
@@ -326,15 +329,15 @@ class ControllerService:
 
     async def history(self, query: HistoryQuery) -> Sequence[HistoryEntry]:
         """See `ControllerApi`. Thousands of runs take a second to read."""
-        return await asyncio.to_thread(self.state.history, query)
+        return await self.lookups.ask(partial(self.state.history, query))
 
     async def revisions(self, query: RevisionsQuery) -> RevisionPage:
         """See `ControllerApi`."""
-        return await asyncio.to_thread(revision_page, self.store, query, self._marks())
+        return await self.lookups.ask(partial(revision_page, self.store, query, self._marks()))
 
     async def search(self, query: SearchQuery) -> SearchView:
         """See `ControllerApi`."""
-        return await asyncio.to_thread(search, self.store, query, tuple(self.state.keyring.accepted))
+        return await self.lookups.ask(partial(search, self.store, query, tuple(self.state.keyring.accepted)))
 
     def _marks(self) -> RevisionMarks:
         taken_back = frozenset(each.digest for each in self.fleet.quarantine.records)
@@ -524,7 +527,7 @@ class ControllerService:
 
     async def newest_jobs(self, query: JobsQuery) -> Sequence[JobView]:
         """See `ControllerApi`."""
-        return await JobReports(self.minions.jobs).newest(query)
+        return await self.lookups.ask(JobReports(self.minions.jobs).newest(query))
 
     async def job_detail(self, jid: str) -> JobDetail:
         """See `ControllerApi`."""

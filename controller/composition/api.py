@@ -8,6 +8,7 @@ from functools import partial
 
 from controller.adoption.adoptions import Adoptions
 from controller.api.key_changes import KeyChanges
+from controller.api.lookups import Lookups
 from controller.api.service import ControllerService, FleetChanges, GitSources, MinionActions, ServedKeys, Telemetry
 from controller.composition.compilation import CompilationParts
 from controller.composition.reconcile import compose_status
@@ -193,6 +194,11 @@ def compose_service(
             started=resources.settings,
             bus=shared.bus,
             metrics=ConfigMetrics(shared.metrics.registry, shared.clock),
+        ),
+        lookups=Lookups(
+            at_once=resources.settings.limits.api.lookups_at_once,
+            most=resources.settings.limits.api.lookups,
+            on_refusal=partial(shared.metrics.limit_refused, "api"),
         ),
     )
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from controller.jobs.job_outcomes import UNREACHABLE, by_job, counted_view, job_view, never_asked, outcome_of
 from controller.jobs.jobs import Jobs
@@ -28,10 +29,9 @@ class JobReports:
 
     jobs: Jobs
 
-    async def newest(self, query: JobsQuery) -> Sequence[JobView]:
-        """The newest jobs, newest first; with `active` those that a minion has not returned yet."""
-        connected = self._connected()
-        return await asyncio.to_thread(self._newest, query, connected)
+    def newest(self, query: JobsQuery) -> Callable[[], Sequence[JobView]]:
+        """What finds the newest jobs, in a thread, newest first; with `active` those that go on."""
+        return partial(self._newest, query, self._connected())
 
     async def detail(self, jid: str) -> JobDetail:
         """One job, by its id or that of a run of it. ServiceError (`not-found`) when there is none."""

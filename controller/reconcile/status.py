@@ -297,6 +297,7 @@ class Status:
             outcomes=_listed(query.outcome),
             before=query.before,
             limit=query.limit,
+            aside=True,
         )
         if query.minion is not None and not found:
             self.known(query.minion)

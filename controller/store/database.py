@@ -28,10 +28,10 @@ from sqlalchemy import (
     text,
 )
 from sqlalchemy.engine import URL, make_url
-from sqlalchemy.exc import ArgumentError, DatabaseError, SQLAlchemyError
+from sqlalchemy.exc import ArgumentError, DatabaseError, OperationalError, SQLAlchemyError
 
 from controller.store import schema
-from controller.store.errors import LeadershipLost, StoreError, StoreTooNew, StoreUnavailable
+from controller.store.errors import LeadershipLost, StoreError, StoreTooNew, StoreUnavailable, TookTooLong
 
 _LEADS = text("SELECT epoch FROM leadership WHERE epoch = :of FOR SHARE")
 """The row is locked until the transaction is over: nobody takes over in the middle of it."""
@@ -53,6 +53,12 @@ STATEMENT_SECONDS = 30
 
 BUSY_TIMEOUT = 10_000
 """Milliseconds to wait for another process that writes."""
+
+ASIDE_SECONDS = 5.0
+"""After which a question of somebody who looks through the store is given up."""
+
+_LOOKED_EVERY = 10_000
+"""Steps of SQLite's machine between two looks at the clock."""
 
 
 TakeTime: TypeAlias = Callable[[str, float], None]
@@ -204,6 +210,34 @@ class Database:
             with self._reader.begin():
                 yield self._reader
             self._timed("read", time.perf_counter() - began)
+
+    @contextlib.contextmanager
+    def read_aside(self) -> Iterator[Connection]:
+        """A connection of its own for what somebody looks through: nothing else waits for it. It is for threads.
+
+        What the thread itself has written and not committed is not seen. TookTooLong after `ASIDE_SECONDS`.
+        """
+        ends = time.monotonic() + ASIDE_SECONDS
+        with self._readable(), self._engine.connect() as opened:
+            connection = opened.execution_options(saltern_reads=True)
+            driver: Any = connection.connection.driver_connection
+            of_sqlite = connection.dialect.name == "sqlite"
+            try:
+                with connection.begin():
+                    if of_sqlite:
+                        driver.set_progress_handler(lambda: time.monotonic() > ends, _LOOKED_EVERY)
+                    else:
+                        connection.exec_driver_sql(f"SET LOCAL statement_timeout = {round(ASIDE_SECONDS * 1000)}")
+                    began = time.perf_counter()
+                    yield connection
+                    self._timed("read", time.perf_counter() - began)
+            except OperationalError as error:
+                if time.monotonic() > ends:
+                    raise TookTooLong(f"a question took over {ASIDE_SECONDS:g} s, and was given up") from error
+                raise
+            finally:
+                if of_sqlite:
+                    driver.set_progress_handler(None, 0)
 
     @contextlib.contextmanager
     def _readable(self) -> Iterator[None]:

@@ -6,7 +6,8 @@ StoreError
 ├── StoreInUse         another controller uses it
 ├── StoreTooNew        a newer version has migrated it
 ├── KeyConflict        a second key would be accepted for one id
-└── KeyUnknown         no key has this id or fingerprint
+├── KeyUnknown         no key has this id or fingerprint
+└── TookTooLong        a question of somebody would look through too much
 """
 
 from __future__ import annotations
@@ -38,3 +39,7 @@ class KeyConflict(StoreError):
 
 class KeyUnknown(StoreError):
     """No such key."""
+
+
+class TookTooLong(StoreError):
+    """A question was given up: it has taken all the seconds that one may."""

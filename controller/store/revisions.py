@@ -12,6 +12,7 @@ from sqlalchemy import case, delete, distinct, func, insert, or_, select, update
 from controller.store.database import Database
 from controller.store.records import RevisionRecord, RevisionSource
 from controller.store.schema import applied, confirmations, desired, holds, revisions, runs
+from controller.store.texts import has_text
 
 _OF_BRANCHES = or_(revisions.c.pull.is_(None), revisions.c.pull == "")
 _APPLIES = ("apply", "remediate")
@@ -70,7 +71,7 @@ class Revisions:
             return [_record(row._mapping) for row in connection.execute(query)]
 
     def page(self, wanted: str, offset: int, limit: int) -> tuple[list[RevisionRecord], int]:
-        """Some of the revisions that were live or were refused, newest first, and how many there are.
+        """Some of the revisions that were live or were refused, newest first, and how many there are. For threads.
 
         Args:
             wanted: part of label, commit, subject or author, in small or capital letters; empty: all.
@@ -80,9 +81,9 @@ class Revisions:
         meant = [_OF_BRANCHES]
         if wanted:
             texts = (revisions.c.label, revisions.c.commit, revisions.c.subject, revisions.c.author)
-            meant.append(or_(*(func.lower(each).contains(wanted.lower(), autoescape=True) for each in texts)))
+            meant.append(or_(*(has_text(each, wanted) for each in texts)))
         query = select(revisions).where(*meant).order_by(revisions.c.seq.desc()).offset(offset).limit(limit)
-        with self.database.read() as connection:
+        with self.database.read_aside() as connection:
             total = connection.scalar(select(func.count()).select_from(revisions).where(*meant)) or 0
             return [_record(row._mapping) for row in connection.execute(query)], total
 
@@ -93,7 +94,7 @@ class Revisions:
         query = select(runs.c.revision, changed, failed).where(
             runs.c.revision.in_(digests), runs.c.kind.in_(_APPLIES), runs.c.test.is_(False)
         )
-        with self.database.read() as connection:
+        with self.database.read_aside() as connection:
             rows = connection.execute(query.group_by(runs.c.revision))
             return {digest: RevisionRuns(*counts) for digest, *counts in rows}
 

@@ -74,20 +74,20 @@ class AuditLog:
                 connection.execute(delete(audit_log).where(audit_log.c.seq <= last.seq + 1 - most))
 
     def newest(self, query: AuditQuery) -> list[AuditRecord]:
-        """The newest rows, oldest of them first."""
+        """The newest rows, oldest of them first. For threads."""
         found = select(audit_log).where(audit_log.c.time >= query.since, audit_log.c.seq > query.after)
         if query.user:
             found = found.where(audit_log.c.user == query.user)
         if query.denied:
             found = found.where(~audit_log.c.allowed)
-        with self.database.read() as connection:
+        with self.database.read_aside() as connection:
             rows = connection.execute(found.order_by(audit_log.c.seq.desc()).limit(query.limit)).all()
         return [_record(row) for row in reversed(rows)]
 
     def from_row(self, seq: int) -> list[AuditRecord]:
         """A row and the next ones, oldest first; some at a time."""
         query = select(audit_log).where(audit_log.c.seq >= seq).order_by(audit_log.c.seq).limit(_TOGETHER)
-        with self.database.read() as connection:
+        with self.database.read_aside() as connection:
             return [_record(row) for row in connection.execute(query)]
 
 

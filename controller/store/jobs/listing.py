@@ -16,6 +16,7 @@ from sqlalchemy import ColumnElement, Select, exists, func, or_, select, text, t
 from controller.store.database import Database
 from controller.store.rows import chunks
 from controller.store.schema import jobs, runs
+from controller.store.texts import has_text
 
 _ALONE = "kind <> 'drift' AND coalesce(job, '') = ''"  # as the partial index `single_runs` says it
 _OPEN = "state IN ('requested', 'started')"  # as the partial index `open_runs` says it
@@ -86,7 +87,7 @@ class JobListing:
         without: Collection[str] = (),
         meant: JobFilter | None = None,
     ) -> list[JobPlace]:
-        """The newest jobs, newest first.
+        """The newest jobs, newest first. For threads.
 
         Args:
             kinds: of runs that stand alone.
@@ -105,7 +106,7 @@ class JobListing:
             asked = asked.where(_stands_before(jobs.c.created, jobs.c.jid, before))
             alone = alone.where(_stands_before(runs.c.created, runs.c.run_id, before))
         asked, alone = asked.where(*_of_jobs(meant)), alone.where(*_of_runs(meant))
-        with self.database.read() as connection:
+        with self.database.read_aside() as connection:
             rows = [*(connection.execute(asked) if "call" in kinds else ()), *connection.execute(alone)]
         return sorted((JobPlace(*row) for row in rows), reverse=True)[:limit]
 
@@ -151,7 +152,7 @@ def _of_jobs(meant: JobFilter) -> list[ColumnElement[bool]]:
     if meant.user:
         found.append(jobs.c.user == meant.user)
     if meant.fun:
-        found.append(jobs.c.fun.contains(meant.fun, autoescape=True))
+        found.append(has_text(jobs.c.fun, meant.fun))
     if meant.minion or meant.outcomes:
         found.append(exists().where(runs.c.job == jobs.c.jid, *_of_runs(replace(meant, user="", fun=""))))
     return found
@@ -162,7 +163,7 @@ def _of_runs(meant: JobFilter) -> list[ColumnElement[bool]]:
     if meant.user:
         found.append(runs.c.user == meant.user)
     if meant.fun:
-        found.append(runs.c.fun.contains(meant.fun, autoescape=True))
+        found.append(has_text(runs.c.fun, meant.fun))
     if meant.minion:
         found.append(runs.c.minion == meant.minion)
     if meant.outcomes:

@@ -166,10 +166,11 @@ class Runs:
         open_only: bool = False,
         before: str = "",
         limit: int | None = 100,
+        aside: bool = False,
     ) -> list[RunRecord]:
         """Runs that meet all conditions given, newest first; `open_only`: those without a result.
 
-        `before`: those that were made before this run.
+        `before`: those that were made before this run. `aside`: nothing else waits while they are read, in a thread.
         """
         query = select(runs).order_by(runs.c.seq.desc()).limit(limit)
         if minion is not None:
@@ -184,8 +185,9 @@ class Runs:
             query = query.where(runs.c.revision == revision)
         if open_only:
             query = query.where(IS_OPEN)
-        with self.database.read() as connection:
-            return [record(row._mapping) for row in connection.execute(query)]
+        with self.database.read_aside() if aside else self.database.read() as connection:
+            rows = connection.execute(query).all()
+        return [record(row._mapping) for row in rows]
 
     def newest_of(self, funs: Sequence[str], kind: str, limit: int) -> list[RunRecord]:
         """Calls of these functions, newest first."""
