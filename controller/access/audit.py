@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
 
+from controller.access.attempts import Attempts
 from controller.access.decision import Decision
 from controller.access.principals import Principal
+from controller.access.rates import network_of
 from controller.config.limits import AccessLimits
 from controller.store import Store
 from controller.store.access.audit import AuditRecord
@@ -20,8 +21,6 @@ _MOST_DETAIL = 2000
 """Characters of what was asked that are kept."""
 _LONGEST_TEXT = 400
 """Characters of one text in it."""
-_MINUTE = 60.0
-_MOST_PEOPLE = 10_000
 
 
 @dataclass(slots=True, kw_only=True)
@@ -41,13 +40,17 @@ class Audit:
     limits: AccessLimits
     redact: Callable[[str], str]
     on_refusal: CountRefusal
-    _refused: dict[str, deque[float]] = field(default_factory=dict)
-    """User -> when it was refused something last."""
+    _refused: Attempts = field(init=False)
+    """By user, or network of somebody who is not known."""
+
+    def __post_init__(self) -> None:
+        self._refused = Attempts(self.limits.refusals_per_minute, self.clock)
 
     def keep(self, principal: Principal, action: str, detail: Mapping[str, Any], decision: Decision) -> None:
         """Add a decision. Raises StoreError: what cannot be kept is not done."""
         now = self.clock()
-        if not decision.allowed and self._is_flood(principal.name or principal.address, now):
+        who = principal.name or network_of(principal.address)
+        if not decision.allowed and self._refused.is_one_too_many(who):  # the next one is counted alone
             self.on_refusal("refusals-per-minute")
             return
         text = msgspec.json.encode(_without_long_texts(detail), enc_hook=str).decode(errors="replace")
@@ -65,18 +68,6 @@ class Audit:
             request=principal.request,
         )
         self.store.audit_log.add(record, self.limits.audit_rows)
-
-    def _is_flood(self, name: str, now: float) -> bool:
-        """Whether somebody was refused so much in the last minute that the next one is counted alone."""
-        if len(self._refused) > _MOST_PEOPLE:
-            self._refused.clear()
-        last = self._refused.setdefault(name, deque())
-        while last and last[0] <= now - _MINUTE:
-            last.popleft()
-        if len(last) >= self.limits.refusals_per_minute:
-            return True
-        last.append(now)
-        return False
 
 
 def _without_long_texts(value: Any) -> Any:

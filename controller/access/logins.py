@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 import asyncio
-from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import NoReturn
 
+from controller.access.attempts import Attempts
 from controller.access.audit import Audit
 from controller.access.decision import Decision
 from controller.access.pam import PamPasswords, PamTrouble, groups_of, shadow_trouble
 from controller.access.principals import Principal
+from controller.access.rates import network_of
 from controller.access.tokens import Tokens
 from controller.config.access import AccessSettings
 from controller.config.limits import AccessLimits
 from controller.schema.errors import ServiceError
 from controller.store.access.tokens import TokenRecord
 from options.limits import CountRefusal
-
-_MINUTE = 60.0
-_MOST_PEOPLE = 10_000
 
 
 @dataclass(slots=True, kw_only=True)
@@ -34,8 +32,11 @@ class Logins:
     clock: Callable[[], float]
     limits: AccessLimits
     on_refusal: CountRefusal
-    _tries: dict[str, deque[float]] = field(default_factory=dict)
-    """Who asks, and whose password it is said to be -> when that was tried last."""
+    _tries: Attempts = field(init=False)
+    """By who asks, and by whose password it is said to be."""
+
+    def __post_init__(self) -> None:
+        self._tries = Attempts(self.limits.logins_per_minute, self.clock)
 
     async def log_in(self, asker: Principal, method: str, user: str, password: str) -> tuple[str, TokenRecord]:
         """A token for a right password.
@@ -66,7 +67,9 @@ class Logins:
             known = ", ".join(each for each in self.settings.external_auth if each == "pam") or "none"
             refused = Decision(allowed=False, why=f"external_auth has no method {method[:32]!r} ({known})")
             self._refuse(asker, action, refused, "who runs this controller can configure external_auth")
-        if self._is_flood(f"from {asker.name or asker.address}") | self._is_flood(f"to {user}"):
+        who = asker.name or network_of(asker.address)
+        # Who has tried too much uses up no try of the name that is tried, so that others may log in by that.
+        if self._tries.is_one_too_many(f"from {who}") or self._tries.is_one_too_many(f"to {user}"):
             self.on_refusal("logins-per-minute")
             refused = Decision(allowed=False, why=f"{self.limits.logins_per_minute} passwords were tried in a minute")
             self._refuse(asker, action, refused, "try again in a minute")
@@ -86,18 +89,6 @@ class Logins:
         self.audit.keep(asker, action, {}, decision)
         who = asker.name or asker.address or "who asks"
         raise ServiceError("forbidden", f"{who} may not {action}: {decision.why}", hint=hint)
-
-    def _is_flood(self, who: str) -> bool:
-        now = self.clock()
-        if len(self._tries) > _MOST_PEOPLE:
-            self._tries.clear()
-        last = self._tries.setdefault(who, deque())
-        while last and last[0] <= now - _MINUTE:
-            last.popleft()
-        if len(last) >= self.limits.logins_per_minute:
-            return True
-        last.append(now)
-        return False
 
 
 def _action(method: str, user: str) -> str:
