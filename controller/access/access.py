@@ -83,6 +83,10 @@ class Access:
         """The same with the request by which it asks."""
         return replace(principal, address=peer.address, request=peer.request)
 
+    def still_may(self, principal: Principal, role: Role) -> bool:
+        """Whether somebody who was let in some time ago would be now; nothing is kept of it in the audit log."""
+        return self.tokens.still_shows(principal) and decide_role(principal, role, self.settings).allowed
+
     def require(
         self, principal: Principal, role: Role, action: str, detail: Mapping[str, Any], *, changes: bool = True
     ) -> Decision:

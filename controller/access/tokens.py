@@ -114,6 +114,12 @@ class Tokens:
             expires=record.expires,
         )
 
+    def still_shows(self, principal: Principal) -> bool:
+        """Whether what somebody had shown is good yet; for who needs to show nothing it is."""
+        if principal.token:
+            return self.store.access_tokens.is_good(principal.token, self.clock())
+        return not principal.expires or self.clock() < principal.expires
+
     def all(self) -> list[TokenRecord]:
         """Those that are good."""
         return self.store.access_tokens.all(self.clock())

@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import hmac
+import time
 from collections.abc import AsyncIterator, Callable, Sequence
+from functools import partial
 from typing import Any, TypeAlias, cast
 
 from litestar import Request
@@ -13,6 +15,7 @@ from litestar.response import Stream
 from msgspec import structs
 
 from controller.api import encoding
+from controller.api.asked import access_of, principal_of
 from controller.api.permissions import Counted
 from controller.schema.controller_api import ControllerApi
 from controller.schema.errors import ServiceError
@@ -22,6 +25,8 @@ from options.limits import CountRefusal
 
 HEARTBEAT_SECONDS = 15.0
 """Of silence, after which a comment is sent: proxies close what is silent for long, and who is gone is noticed."""
+ALLOWED_FOR = 1.0
+"""Seconds for which a reader may go on until it is looked again whether it may."""
 Frame: TypeAlias = Callable[[EventView], bytes]
 """Makes the bytes of an event in a stream."""
 _NONE = object()
@@ -56,15 +61,42 @@ def counted(
 ) -> AsyncIterator[Sequence[EventView]]:
     """The pieces of one reader of those that the port has room for; on the socket there are as many as connections.
 
-    ServiceError when there is no room.
+    They end when the reader would not be let in any more. ServiceError when there is no room.
     """
     counts = cast(Counted | None, request.scope["state"].get("counted"))
+    pieces = _while_allowed(pieces, partial(access_of(request).still_may, principal_of(request), "viewer"))
     if counts is None:
         return pieces
     if not counts.may_read_events():
         hint = "end one of them, or raise limits: api_port: event_readers"
         raise ServiceError("too-many-requests", "other readers have all the room there is", hint=hint, retry_after=10)
     return _until_the_end(counts, pieces)
+
+
+async def _while_allowed(
+    pieces: AsyncIterator[Sequence[EventView]], may: Callable[[], bool]
+) -> AsyncIterator[Sequence[EventView]]:
+    """The pieces, until a token was revoked or a role taken away, which is noticed after a second of events."""
+    looked = time.monotonic()
+    coming: asyncio.Future[Any] = asyncio.ensure_future(_next(pieces))
+    try:
+        while True:
+            done, _ = await asyncio.wait((coming,), timeout=HEARTBEAT_SECONDS)
+            if time.monotonic() >= looked + ALLOWED_FOR:
+                if not may():
+                    raise ServiceError("unauthenticated", "what showed who reads is not good any more")
+                looked = time.monotonic()
+            if not done:
+                continue
+            if (some := coming.result()) is _NONE:
+                return
+            yield some
+            coming = asyncio.ensure_future(_next(pieces))
+    finally:
+        coming.cancel()
+        with contextlib.suppress(asyncio.CancelledError, Exception):
+            await coming
+        await encoding.close(pieces)
 
 
 async def _until_the_end(

@@ -33,6 +33,8 @@ READY_FOR = 1.0
 """Seconds for which a look holds: whoever reaches the port may ask, and as often as they like."""
 _MINUTE = 60.0
 _HEADERS = ((b"x-content-type-options", b"nosniff"), (b"referrer-policy", b"no-referrer"))
+_PRIVATE = ("/api/", "/salt")
+"""Beginnings of paths whose answers nobody keeps: a cache knows no X-Auth-Token, and cookies neither."""
 _TLS_ALONE = (b"strict-transport-security", b"max-age=31536000")
 
 
@@ -200,7 +202,7 @@ class _Answer:
     def _with_headers(self, headers: list[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
         names = {name.lower() for name, _ in headers}
         more = [*_HEADERS, *([_TLS_ALONE] if self._scope["scheme"] == "https" else [])]
-        if self._scope["path"].startswith("/api/") and b"cache-control" not in names:
+        if self._scope["path"].startswith(_PRIVATE) and b"cache-control" not in names:
             more.append((b"cache-control", b"no-store"))
         return headers + [(name, value) for name, value in more if name not in names]
 

@@ -65,6 +65,12 @@ class AccessTokens:
             row = connection.execute(query).first()
         return None if row is None else _record(row)
 
+    def is_good(self, token_id: str, now: float) -> bool:
+        """Whether a token is there and has not expired."""
+        query = select(access_tokens.c.seq).where(access_tokens.c.id == token_id, access_tokens.c.expires > now)
+        with self.database.read() as connection:
+            return connection.scalar(query) is not None
+
     def all(self, now: float) -> list[TokenRecord]:
         """Those that are good, oldest first."""
         query = select(access_tokens).where(access_tokens.c.expires > now).order_by(access_tokens.c.seq)

@@ -175,6 +175,22 @@ def test_functions_are_called_by_rules_and_by_no_token_that_is_for_less(serve_po
     assert desk.users == ["caller", "caller", "ada"]
 
 
+def test_a_stream_of_events_ends_with_the_token_that_opened_it(serve_port):
+    """Who had a stream open when the token was revoked or had expired was sent every event from then on."""
+    with serve_port() as served, over_socket(served) as admin:
+        for ends in ("revoked", "expired"):
+            made = admin.post("/tokens", json={"user": "viola", "seconds": 3 if ends == "expired" else 600}).json()
+            began = time.monotonic()
+            with over_tls(served, **bearer(made["token"])) as client, client.stream("GET", "/events") as stream:
+                lines = stream.iter_lines()
+                assert json.loads(next(filter(None, lines)))["t"] == "event"
+                if ends == "revoked":
+                    assert admin.post("/tokens/revoke", json={"ids": [made["view"]["id"]]}).status_code == 200
+                *_, last = filter(None, lines)
+            assert json.loads(last)["error"] == "unauthenticated", ends
+            assert time.monotonic() - began < 10
+
+
 def test_events_are_sent_to_so_many_readers(serve_port, desk, wait_for):
     with serve_port(RULES + "limits: {api_port: {event_readers: 1}}\n") as served:
         headers = bearer(token_of(served, "viola")) | {"accept": "text/event-stream"}
