@@ -14,7 +14,7 @@ _LONGEST = 200
 """Characters of a name: strangers choose some."""
 
 
-class Attempts:
+class CountedTries:
     """Tries of each name.
 
     Args:

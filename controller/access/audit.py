@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from controller.access.attempts import Attempts
+from controller.access.attempts import CountedTries
 from controller.access.decision import Decision
 from controller.access.principals import Principal
 from controller.access.rates import network_of
@@ -40,11 +40,11 @@ class Audit:
     limits: AccessLimits
     redact: Callable[[str], str]
     on_refusal: CountRefusal
-    _refused: Attempts = field(init=False)
+    _refused: CountedTries = field(init=False)
     """By user, or network of somebody who is not known."""
 
     def __post_init__(self) -> None:
-        self._refused = Attempts(self.limits.refusals_per_minute, self.clock)
+        self._refused = CountedTries(self.limits.refusals_per_minute, self.clock)
 
     def keep(self, principal: Principal, action: str, detail: Mapping[str, Any], decision: Decision) -> None:
         """Add a decision. Raises StoreError: what cannot be kept is not done."""

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import NoReturn
 
-from controller.access.attempts import Attempts
+from controller.access.attempts import CountedTries
 from controller.access.audit import Audit
 from controller.access.decision import Decision
 from controller.access.pam import PamPasswords, PamTrouble, groups_of, shadow_trouble
@@ -32,11 +32,11 @@ class Logins:
     clock: Callable[[], float]
     limits: AccessLimits
     on_refusal: CountRefusal
-    _tries: Attempts = field(init=False)
+    _tries: CountedTries = field(init=False)
     """By who asks, and by whose password it is said to be."""
 
     def __post_init__(self) -> None:
-        self._tries = Attempts(self.limits.logins_per_minute, self.clock)
+        self._tries = CountedTries(self.limits.logins_per_minute, self.clock)
 
     async def log_in(self, asker: Principal, method: str, user: str, password: str) -> tuple[str, TokenRecord]:
         """A token for a right password.

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from controller.schema.errors import ServiceError
-from controller.store.errors import TookTooLong
+from controller.store.errors import QuestionGivenUp
 from options.limits import CountRefusal
 
 _Found = TypeVar("_Found")
@@ -46,7 +46,7 @@ class Lookups:
         self._asked += 1
         try:
             return await asyncio.get_running_loop().run_in_executor(self._threads, look)
-        except TookTooLong as error:
+        except QuestionGivenUp as error:
             raise ServiceError("unavailable", str(error), hint="ask for less at once") from error
         finally:
             self._asked -= 1

@@ -31,7 +31,7 @@ from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, DatabaseError, OperationalError, SQLAlchemyError
 
 from controller.store import schema
-from controller.store.errors import LeadershipLost, StoreError, StoreTooNew, StoreUnavailable, TookTooLong
+from controller.store.errors import LeadershipLost, QuestionGivenUp, StoreError, StoreTooNew, StoreUnavailable
 
 _LEADS = text("SELECT epoch FROM leadership WHERE epoch = :of FOR SHARE")
 """The row is locked until the transaction is over: nobody takes over in the middle of it."""
@@ -129,6 +129,11 @@ class Database:
             self.close()
             raise
 
+    @property
+    def is_postgresql(self) -> bool:
+        """Whether it is one; else it is SQLite."""
+        return self._url.get_backend_name() == "postgresql"
+
     def close(self) -> None:
         """Close it; a transaction that is open is rolled back."""
         with self._writing, self._reading, contextlib.suppress(SQLAlchemyError):
@@ -215,7 +220,7 @@ class Database:
     def read_aside(self) -> Iterator[Connection]:
         """A connection of its own for what somebody looks through: nothing else waits for it. It is for threads.
 
-        What the thread itself has written and not committed is not seen. TookTooLong after `ASIDE_SECONDS`.
+        What the thread itself has written and not committed is not seen. QuestionGivenUp after `ASIDE_SECONDS`.
         """
         ends = time.monotonic() + ASIDE_SECONDS
         with self._readable(), self._engine.connect() as opened:
@@ -233,7 +238,7 @@ class Database:
                     self._timed("read", time.perf_counter() - began)
             except OperationalError as error:
                 if time.monotonic() > ends:
-                    raise TookTooLong(f"a question took over {ASIDE_SECONDS:g} s, and was given up") from error
+                    raise QuestionGivenUp(f"a question took over {ASIDE_SECONDS:g} s, and was given up") from error
                 raise
             finally:
                 if of_sqlite:

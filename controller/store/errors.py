@@ -7,7 +7,7 @@ StoreError
 ├── StoreTooNew        a newer version has migrated it
 ├── KeyConflict        a second key would be accepted for one id
 ├── KeyUnknown         no key has this id or fingerprint
-└── TookTooLong        a question of somebody would look through too much
+└── QuestionGivenUp        a question of somebody would look through too much
 """
 
 from __future__ import annotations
@@ -41,5 +41,5 @@ class KeyUnknown(StoreError):
     """No such key."""
 
 
-class TookTooLong(StoreError):
+class QuestionGivenUp(StoreError):
     """A question was given up: it has taken all the seconds that one may."""

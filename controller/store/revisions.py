@@ -81,7 +81,7 @@ class Revisions:
         meant = [_OF_BRANCHES]
         if wanted:
             texts = (revisions.c.label, revisions.c.commit, revisions.c.subject, revisions.c.author)
-            meant.append(or_(*(has_text(each, wanted) for each in texts)))
+            meant.append(or_(*(has_text(self.database, each, wanted) for each in texts)))
         query = select(revisions).where(*meant).order_by(revisions.c.seq.desc()).offset(offset).limit(limit)
         with self.database.read_aside() as connection:
             total = connection.scalar(select(func.count()).select_from(revisions).where(*meant)) or 0

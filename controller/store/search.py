@@ -27,7 +27,7 @@ class Search:
 
     def runs(self, wanted: str, limit: int) -> Sequence[RunRecord]:
         """The newest runs whose id begins with a text, or that have it in what was run, for whom or what came of it."""
-        has = _has(wanted, runs.c.minion, runs.c.fun, runs.c.args, runs.c.user, runs.c.summary, runs.c.cause)
+        has = self._has(wanted, runs.c.minion, runs.c.fun, runs.c.args, runs.c.user, runs.c.summary, runs.c.cause)
         found = or_(runs.c.run_id.startswith(wanted, autoescape=True), has & _newest(runs, NEWEST_RUNS))
         with self.database.read_aside() as connection:
             rows = connection.execute(select(runs).where(found).order_by(runs.c.seq.desc()).limit(limit))
@@ -35,15 +35,14 @@ class Search:
 
     def jobs(self, wanted: str, limit: int) -> Sequence[str]:
         """The ids of jobs that are found so; newest first."""
-        has = _has(wanted, jobs.c.fun, jobs.c.args, jobs.c.tgt, jobs.c.user)
+        has = self._has(wanted, jobs.c.fun, jobs.c.args, jobs.c.tgt, jobs.c.user)
         found = or_(jobs.c.jid.startswith(wanted, autoescape=True), has & _newest(jobs, NEWEST_JOBS))
         with self.database.read_aside() as connection:
             return list(connection.scalars(select(jobs.c.jid).where(found).order_by(jobs.c.seq.desc()).limit(limit)))
 
-
-def _has(wanted: str, *columns: ColumnElement[str]) -> ColumnElement[bool]:
-    """Whether one of these columns has the text, in small or capital letters."""
-    return or_(*(has_text(each, wanted) for each in columns))
+    def _has(self, wanted: str, *columns: ColumnElement[str]) -> ColumnElement[bool]:
+        """Whether one of these columns has the text, in small or capital letters."""
+        return or_(*(has_text(self.database, each, wanted) for each in columns))
 
 
 def _newest(table: Table, most: int) -> ColumnElement[bool]:

@@ -105,7 +105,7 @@ class JobListing:
         if before is not None:
             asked = asked.where(_stands_before(jobs.c.created, jobs.c.jid, before))
             alone = alone.where(_stands_before(runs.c.created, runs.c.run_id, before))
-        asked, alone = asked.where(*_of_jobs(meant)), alone.where(*_of_runs(meant))
+        asked, alone = asked.where(*_of_jobs(self.database, meant)), alone.where(*_of_runs(self.database, meant))
         with self.database.read_aside() as connection:
             rows = [*(connection.execute(asked) if "call" in kinds else ()), *connection.execute(alone)]
         return sorted((JobPlace(*row) for row in rows), reverse=True)[:limit]
@@ -147,23 +147,23 @@ class JobListing:
         return found
 
 
-def _of_jobs(meant: JobFilter) -> list[ColumnElement[bool]]:
+def _of_jobs(database: Database, meant: JobFilter) -> list[ColumnElement[bool]]:
     found = []
     if meant.user:
         found.append(jobs.c.user == meant.user)
     if meant.fun:
-        found.append(has_text(jobs.c.fun, meant.fun))
+        found.append(has_text(database, jobs.c.fun, meant.fun))
     if meant.minion or meant.outcomes:
-        found.append(exists().where(runs.c.job == jobs.c.jid, *_of_runs(replace(meant, user="", fun=""))))
+        found.append(exists().where(runs.c.job == jobs.c.jid, *_of_runs(database, replace(meant, user="", fun=""))))
     return found
 
 
-def _of_runs(meant: JobFilter) -> list[ColumnElement[bool]]:
+def _of_runs(database: Database, meant: JobFilter) -> list[ColumnElement[bool]]:
     found = []
     if meant.user:
         found.append(runs.c.user == meant.user)
     if meant.fun:
-        found.append(has_text(runs.c.fun, meant.fun))
+        found.append(has_text(database, runs.c.fun, meant.fun))
     if meant.minion:
         found.append(runs.c.minion == meant.minion)
     if meant.outcomes:

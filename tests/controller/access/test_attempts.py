@@ -2,12 +2,12 @@
 
 import tracemalloc
 
-from controller.access.attempts import Attempts
+from controller.access.attempts import CountedTries
 
 
 def test_so_many_in_a_minute():
     now = [0.0]
-    attempts = Attempts(2, lambda: now[0])
+    attempts = CountedTries(2, lambda: now[0])
     assert [attempts.is_one_too_many("a") for _ in range(3)] == [False, False, True]
     assert not attempts.is_one_too_many("b")
     now[0] = 60.0
@@ -16,7 +16,7 @@ def test_so_many_in_a_minute():
 
 def test_other_names_do_not_make_one_forgotten():
     """10,000 invented names had all counts begin anew."""
-    attempts = Attempts(1, lambda: 0.0)
+    attempts = CountedTries(1, lambda: 0.0)
     for number in range(12_000):
         attempts.is_one_too_many(f"invented {number}")
         if number % 1000 == 0:
@@ -26,7 +26,7 @@ def test_other_names_do_not_make_one_forgotten():
 
 def test_long_names_take_no_memory():
     """A name had up to 64 KiB, of which 10,000 were kept."""
-    attempts = Attempts(1, lambda: 0.0)
+    attempts = CountedTries(1, lambda: 0.0)
     tracemalloc.start()
     for number in range(2_000):
         attempts.is_one_too_many(f"{number}" + "x" * 60_000)

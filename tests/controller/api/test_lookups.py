@@ -7,7 +7,7 @@ import pytest
 
 from controller.api.lookups import Lookups
 from controller.schema.errors import ServiceError
-from controller.store.errors import TookTooLong
+from controller.store.errors import QuestionGivenUp
 
 
 def test_few_are_answered_at_once_and_others_wait_or_are_refused():
@@ -28,7 +28,7 @@ def test_few_are_answered_at_once_and_others_wait_or_are_refused():
 
 def test_one_that_is_given_up_says_so():
     def look():
-        raise TookTooLong("it took long")
+        raise QuestionGivenUp("it took long")
 
     with pytest.raises(ServiceError, match="it took long") as error:
         asyncio.run(Lookups(at_once=1, most=1, on_refusal=print).ask(look))

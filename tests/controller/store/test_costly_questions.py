@@ -7,7 +7,7 @@ import pytest
 from sqlalchemy import insert, text
 
 from controller.store import database
-from controller.store.errors import TookTooLong
+from controller.store.errors import QuestionGivenUp
 from controller.store.schema import runs
 
 COUNT_ON = text("WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT max(i) FROM n")
@@ -54,7 +54,7 @@ def test_nothing_waits_for_who_looks_through_the_store(store):
 
 def test_a_question_that_takes_too_long_is_given_up(store, monkeypatch):
     monkeypatch.setattr(database, "ASIDE_SECONDS", 0.3)
-    with pytest.raises(TookTooLong), store._database.read_aside() as connection:
+    with pytest.raises(QuestionGivenUp), store._database.read_aside() as connection:
         connection.scalar(COUNT_ON)
     monkeypatch.setattr(database, "ASIDE_SECONDS", 5.0)
     with store._database.read_aside() as connection:
