@@ -100,11 +100,11 @@ from controller.schema.minions import (
     MinionStatus,
     ReturnerStatus,
 )
-from controller.schema.orchestrations import OrchestrationDetail, OrchestrationView
+from controller.schema.orchestrations import OrchestrationDetail, OrchestrationsQuery, OrchestrationView
 from controller.schema.plans import MinionDiff
 from controller.schema.preview_stream import PreviewItem
 from controller.schema.pulls import PullReportQuery, PullView
-from controller.schema.reactions import ReactionTrace, ReactionView
+from controller.schema.reactions import ReactionsQuery, ReactionTrace, ReactionView
 from controller.schema.remotes import RemoteStatus
 from controller.schema.reports import ReportPage
 from controller.schema.requests import (
@@ -660,10 +660,10 @@ class ControllerService:
             after = page[-1].id
             yield [event for event in page if wanted.matches(event.tag)]
 
-    async def reactions(self, limit: int) -> Sequence[ReactionView]:
+    async def reactions(self, query: ReactionsQuery) -> Sequence[ReactionView]:
         """See `ControllerApi`."""
         await self.telemetry.event_log.flush()
-        return await asyncio.to_thread(traces.recent, self.store.events, limit)
+        return await asyncio.to_thread(traces.recent, self.store.events, query)
 
     async def reaction(self, reaction_id: str) -> ReactionTrace:
         """See `ControllerApi`."""
@@ -675,9 +675,9 @@ class ControllerService:
             )
         return found
 
-    async def orchestrations(self, limit: int) -> Sequence[OrchestrationView]:
+    async def orchestrations(self, query: OrchestrationsQuery) -> Sequence[OrchestrationView]:
         """See `ControllerApi`."""
-        return await asyncio.to_thread(orchestration_views.newest, self.store, limit, self.runners.ports.clock())
+        return await asyncio.to_thread(orchestration_views.newest, self.store, query, self.runners.ports.clock())
 
     async def orchestration(self, jid: str) -> OrchestrationDetail:
         """See `ControllerApi`."""

@@ -10,7 +10,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from controller.orchestration.journal import EVERY
-from controller.schema.orchestrations import OrchestrationDetail, OrchestrationStep, OrchestrationView
+from controller.schema.orchestrations import (
+    OrchestrationDetail,
+    OrchestrationsQuery,
+    OrchestrationStep,
+    OrchestrationView,
+)
 from controller.store import RunRecord, Store
 from controller.store.orchestrations.table import OrchestrationRecord, StepRecord
 from highstate.types import Chunk
@@ -27,21 +32,21 @@ _TEST = "#test"
 _WORDS = {True: "ok", False: "failed", None: "pending"}
 
 
-def newest(store: Store, limit: int, now: float) -> list[OrchestrationView]:
+def newest(store: Store, query: OrchestrationsQuery, now: float) -> list[OrchestrationView]:
     """Those that go on, then those that ended; of each the newest first.
 
     Args:
         store: of the controller.
-        limit: at most so many.
+        query: which, and at most how many.
         now: seconds since the epoch; by it a pause has ended.
     """
-    going = [
-        _going_view(store, record, _going_steps(store, record, now)) for record in reversed(store.orchestrations.all())
-    ][:limit]
-    known = {view.jid for view in going}
-    ended = store.runs.newest_of(FUNCTIONS, "runner", limit + len(known))
+    records = list(reversed(store.orchestrations.all()))
+    shown = [] if query.before else records[: query.limit]
+    going = [_going_view(store, record, _going_steps(store, record, now)) for record in shown]
+    known = {record.jid for record in records}
+    ended = store.runs.newest_of(FUNCTIONS, "runner", query.limit + len(known), before=query.before)
     found = [_ended_view(run, _ended_steps(store, run)[0]) for run in ended if run.run_id not in known]
-    return [*going, *found][:limit]
+    return [*going, *found][: query.limit]
 
 
 def detail(store: Store, jid: str, now: float) -> OrchestrationDetail | None:

@@ -7,26 +7,30 @@ from typing import Any
 
 from controller.reactions.reactor import OWN_TAGS
 from controller.schema.events import EventView
-from controller.schema.reactions import ReactionTrace, ReactionView
+from controller.schema.reactions import ReactionsQuery, ReactionTrace, ReactionView
 from controller.store.events import Events
 from reactors.events import Event
 
 _MOST_STEPS = 500
 
 
-def recent(events: Events, limit: int) -> list[ReactionView]:
-    """The newest reactions, newest first."""
-    begun = events.tagged([f"{OWN_TAGS}%/new"], limit)
+def recent(events: Events, query: ReactionsQuery) -> list[ReactionView]:
+    """The newest reactions that are meant, newest first; none when `before` is no reaction that is still kept."""
+    before = 0
+    if query.before:
+        if (first := _begun(events, query.before)) is None:
+            return []
+        before = first.id
+    begun = events.tagged([f"{OWN_TAGS}%/new"], query.limit, minion=query.minion, before=before)
     ended = {event.cause: event for event in events.caused_by([event.id for event in begun]) if _is_end(event)}
     return [_view(event, ended.get(event.id)) for event in begun]
 
 
 def trace(events: Events, reaction_id: str) -> ReactionTrace | None:
     """A reaction with all that followed from it; None when there is none with this id, or it is too long ago."""
-    found = events.tagged([f"{OWN_TAGS}{reaction_id}/new"], 1) if reaction_id.isalnum() else []
-    if not found:
+    begun = _begun(events, reaction_id)
+    if begun is None:
         return None
-    begun = found[0]
     above = events.get(begun.cause)
     steps = {event.id: event for event in (above, begun) if event is not None}
     below: Sequence[int] = [begun.id]
@@ -38,6 +42,11 @@ def trace(events: Events, reaction_id: str) -> ReactionTrace | None:
     return ReactionTrace(
         reaction=_view(begun, end), steps=tuple(view_of(steps[event_id]) for event_id in sorted(steps))
     )
+
+
+def _begun(events: Events, reaction_id: str) -> Event | None:
+    found = events.tagged([f"{OWN_TAGS}{reaction_id}/new"], 1) if reaction_id.isalnum() else []
+    return found[0] if found else None
 
 
 def view_of(event: Event) -> EventView:

@@ -45,11 +45,11 @@ from controller.schema.minions import (
     MinionStatus,
     ReturnerStatus,
 )
-from controller.schema.orchestrations import OrchestrationDetail, OrchestrationView
+from controller.schema.orchestrations import OrchestrationDetail, OrchestrationsQuery, OrchestrationView
 from controller.schema.plans import MinionDiff
 from controller.schema.preview_stream import PreviewItem
 from controller.schema.pulls import PullReportQuery, PullView
-from controller.schema.reactions import ReactionTrace, ReactionView
+from controller.schema.reactions import ReactionsQuery, ReactionTrace, ReactionView
 from controller.schema.remotes import RemoteStatus
 from controller.schema.reports import ReportPage
 from controller.schema.requests import (
@@ -240,13 +240,13 @@ class ControllerApi(Protocol):
     async def kill_job(self, jid: str, *, user: str = "") -> Sequence[JobKill]:
         """Have a job ended on the minions where it goes on; who was asked for that."""
 
-    async def reactions(self, limit: int) -> Sequence[ReactionView]:
+    async def reactions(self, query: ReactionsQuery) -> Sequence[ReactionView]:
         """The newest events that reactors answered, newest first."""
 
     async def reaction(self, reaction_id: str) -> ReactionTrace:
         """A reaction, with what it answered and what followed from it."""
 
-    async def orchestrations(self, limit: int) -> Sequence[OrchestrationView]:
+    async def orchestrations(self, query: OrchestrationsQuery) -> Sequence[OrchestrationView]:
         """Orchestrations that go on, then those that the history has; of each the newest first."""
 
     async def orchestration(self, jid: str) -> OrchestrationDetail:

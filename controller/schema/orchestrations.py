@@ -71,3 +71,5 @@ class OrchestrationsQuery(ApiStruct, frozen=True, kw_only=True, forbid_unknown_f
     """`saltern orchestrations list`."""
 
     limit: Annotated[int, msgspec.Meta(ge=1, le=200)] = 20
+    before: Identifier = ""
+    """Only those that ended and began before this one (its jid): the next page."""

@@ -50,3 +50,7 @@ class ReactionsQuery(ApiStruct, frozen=True, kw_only=True, forbid_unknown_fields
     """`saltern reactions list`."""
 
     limit: Annotated[int, msgspec.Meta(ge=1, le=10_000)] = 20
+    minion: Identifier = ""
+    """Only those that answered an event about this one."""
+    before: Identifier = ""
+    """Only those that began before this reaction (its id): the next page."""

@@ -99,9 +99,20 @@ class Events:
         with self.database.read() as connection:
             return [_event(row) for row in connection.execute(query.order_by(events.c.id.desc()).limit(limit))]
 
-    def tagged(self, tags: Sequence[str], limit: int) -> list[Event]:
-        """The newest events with a tag like one of these (`%` stands for any characters), newest first."""
+    def tagged(self, tags: Sequence[str], limit: int, *, minion: str = "", before: int = 0) -> list[Event]:
+        """The newest events with a tag like one of these (`%` stands for any characters), newest first.
+
+        Args:
+            tags: what their tags are like.
+            limit: at most so many.
+            minion: only events about this one; empty: about any.
+            before: only events older than the one with this id; 0: all.
+        """
         query = select(events).where(or_(*(events.c.tag.like(tag) for tag in tags)))
+        if minion:
+            query = query.where(events.c.minion == minion)
+        if before:
+            query = query.where(events.c.id < before)
         with self.database.read() as connection:
             rows = connection.execute(query.order_by(events.c.id.desc()).limit(limit))
             return [_event(row) for row in rows]

@@ -74,6 +74,14 @@ def test_what_does_not_compile_and_what_is_none(rig):
     rig.saltern("runner", "manage.up")
     [line] = shown(rig, "list")
     assert (line["outcome"], line["total"]) == ("failed", 0)
+    rig.saltern("runner", "state.orchestrate", "neither", check=False)
+    newest, oldest = shown(rig, "list")
+    assert oldest == line
+    assert shown(rig, "list", "--before", newest["jid"]) == [line]
+    assert (
+        f"no orchestration is older than {line['jid']}"
+        in rig.saltern("orchestrations", "list", "--before", line["jid"]).stderr
+    )
     found = shown(rig, "show", line["jid"])
     assert found["steps"] == []
     assert "No matching sls found for 'nothing'" in found["errors"][0]

@@ -61,6 +61,15 @@ def test_a_minion_that_starts_sets_off_jobs_and_runners(make_rig, tmp_path):
     assert values["db1"] == {"args": [], "kwargs": {"from": "web1"}}
     assert values[""] == {"args": [], "kwargs": {"tag": tag}}
     assert newest["id"] in rig.saltern("reactions", "list").stdout
+    of_web1 = rig.ask("/reactions", limit=1000, minion="web1")
+    assert of_web1[0]["id"] == newest["id"]
+    assert {each["minion"] for each in of_web1} == {"web1"}
+    assert rig.ask("/reactions", limit=1000, before=newest["id"]) == reactions(rig)[1:]
+    assert rig.ask("/reactions", limit=1, minion="web1", before=newest["id"]) == of_web1[1:2] != []
+    assert newest["id"] not in rig.saltern("reactions", "list", "--before", newest["id"]).stdout
+    none = "no reactor has answered an event about web7"
+    assert none in rig.saltern("reactions", "list", "--minion", "web7").stderr
+    assert rig.ask("/reactions", before="0" * 20) == []
     shown = rig.saltern("reactions", "show", newest["id"]).stdout
     assert f"{tag}  ok" in shown
     assert all(len(line) <= 100 for line in shown.splitlines())

@@ -167,7 +167,7 @@ async def compile_detail(request: AdminRequest, query: CompileQuery) -> CompileV
 @get("/reactions")
 async def reactions(request: AdminRequest, query: ReactionsQuery) -> Sequence[ReactionView]:
     """The newest events that reactors answered, newest first (`saltern reactions list`)."""
-    return await service_of(request).reactions(query.limit)
+    return await service_of(request).reactions(query)
 
 
 @get("/reaction")
@@ -179,7 +179,7 @@ async def reaction(request: AdminRequest, query: ReactionQuery) -> ReactionTrace
 @get("/orchestrations")
 async def orchestrations(request: AdminRequest, query: OrchestrationsQuery) -> Sequence[OrchestrationView]:
     """Orchestrations that go on, then those of the history, newest first (`saltern orchestrations list`)."""
-    return await service_of(request).orchestrations(query.limit)
+    return await service_of(request).orchestrations(query)
 
 
 @get("/orchestration")

@@ -19,16 +19,21 @@ def orchestrations_command() -> None:
 
 @orchestrations_command.command("list")
 @click.option("-n", "--limit", type=click.IntRange(1, 200), default=20, show_default=True, help="At most so many.")
+@click.option(
+    "--before", default="", metavar="JID", shell_complete=offers.orchestrations, help="Ended, and older than this one."
+)
 @options.out
 @options.config_dir
-def list_command(limit: int, out: str, config_dir: Path) -> None:
+def list_command(limit: int, before: str, out: str, config_dir: Path) -> None:
     """List those that go on, then those that ended, newest first."""
     with Client(config_dir) as client:
-        views = client.get("/orchestrations", tuple[OrchestrationView, ...], limit=limit)
+        views = client.get("/orchestrations", tuple[OrchestrationView, ...], limit=limit, before=before)
     if out != "text":
         output.document(views, out)
     elif views:
         output.table(("time", "jid", "what", "state", "steps", "user", "summary"), [_row(view) for view in views])
+    elif before:
+        output.remark(f"no orchestration is older than {before}")
     else:
         output.remark("there has been no orchestration yet; `saltern runner state.orchestrate SLS` begins one")
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from controller.cli import options, output
+from controller.cli import offers, options, output
 from controller.cli.client import Client
 from controller.schema.events import EventView
 from controller.schema.reactions import ReactionTrace, ReactionView
@@ -21,17 +21,22 @@ def reactions_command() -> None:
 
 @reactions_command.command("list")
 @click.option("-n", "--limit", type=click.IntRange(1, 10_000), default=20, show_default=True, help="At most so many.")
+@click.option("--before", default="", metavar="REACTION", help="Older than this one.")
+@click.option("--minion", default="", shell_complete=offers.minions, help="Only answers to events about this minion.")
 @options.out
 @options.config_dir
-def list_command(limit: int, out: str, config_dir: Path) -> None:
+def list_command(limit: int, before: str, minion: str, out: str, config_dir: Path) -> None:
     """List events that reactors answered, newest first."""
     with Client(config_dir) as client:
-        views = client.get("/reactions", tuple[ReactionView, ...], limit=limit)
+        views = client.get("/reactions", tuple[ReactionView, ...], limit=limit, before=before, minion=minion)
     if out != "text":
         output.document(views, out)
     elif views:
         heads = ("time", "reaction", "event", "minion", "outcome", "what")
         output.table(heads, [_row(view) for view in views])
+    elif before or minion:
+        about = f" about {minion}" if minion else ""
+        output.remark(f"no reactor has answered an event{about}{f' before {before}' if before else ''}")
     else:
         output.remark("no reactor has answered an event yet; `saltern reactor list` shows those that there are")
 

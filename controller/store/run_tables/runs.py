@@ -189,9 +189,18 @@ class Runs:
             rows = connection.execute(query).all()
         return [record(row._mapping) for row in rows]
 
-    def newest_of(self, funs: Sequence[str], kind: str, limit: int) -> list[RunRecord]:
-        """Calls of these functions, newest first."""
+    def newest_of(self, funs: Sequence[str], kind: str, limit: int, *, before: str = "") -> list[RunRecord]:
+        """Calls of these functions, newest first.
+
+        Args:
+            funs: their names.
+            kind: of runs.
+            limit: at most so many.
+            before: only those older than this run; none where it is not known.
+        """
         query = select(runs).where(runs.c.minion == "", runs.c.kind == kind, runs.c.fun.in_(funs))
+        if before:
+            query = query.where(runs.c.seq < select(runs.c.seq).where(runs.c.run_id == before).scalar_subquery())
         with self.database.read() as connection:
             rows = connection.execute(query.order_by(runs.c.seq.desc()).limit(limit))
             return [record(row._mapping) for row in rows]

@@ -5,12 +5,17 @@ import { get } from "../api.js";
 import { ago, duration, inline } from "../format.js";
 import { badge, facts, heading, link, minionLink, outcomeBadge, pre, problems, section, table } from "../parts.js";
 
+const LIMIT = 50;
+
 export const reactionsPage = {
   title: () => "Reactions",
   live: (event) => event.tag.includes("reaction") || event.tag.includes("reactor"),
-  load: async (_, signal) => get("/reactions", { limit: 100 }, signal),
-  view: (reactions) => [
-    heading("Reactions", { about: "Events that reactors and rules answered, newest first." }),
+  load: async ({ query: { before, minion } }, signal) => get("/reactions", { limit: LIMIT, before, minion }, signal),
+  view: (reactions, ctx) => [
+    heading("Reactions", {
+      about: "Events that reactors and rules answered, newest first.",
+      actions: ctx.params.query.minion ? [link(ctx.href({ minion: "", before: "" }), "All minions")] : [],
+    }),
     table(
       "Reactions",
       [["When"], ["Event"], ["Minion"], ["Outcome"], ["By", "text"], ["Did", "text"]],
@@ -25,8 +30,9 @@ export const reactionsPage = {
           each.reactions.map((one) => one.fun).join(", "),
         ],
       })),
-      "No reactor has answered an event yet.",
+      ctx.params.query.before ? "None is older." : "No reactor has answered an event yet.",
     ),
+    reactions.length === LIMIT ? h("p", { class: "pager" }, link(ctx.href({ before: reactions.at(-1).id }), "Older →")) : null,
   ],
 };
 
