@@ -166,7 +166,7 @@ class Desk:
         """One that fails."""
         return [RemoteStatus(name="states", url="https://git/states", commit="abc1234def", error="connection refused")]
 
-    async def fleet_status(self, by: GroupScope) -> FleetStatusView:
+    async def fleet_status(self, by: GroupScope, *, recent: bool = False) -> FleetStatusView:
         """One group of two minions, of which one does not compile."""
         group = GroupStatus(
             scope=by,

@@ -13,6 +13,7 @@ import sys
 import pytest
 import yaml
 
+from controller.cli import step_output
 from controller.cli.verbs.events import _show
 from controller.schema.events import EventView
 
@@ -247,7 +248,8 @@ def test_what_a_minion_stands_on(saltern, served):
     assert saltern("show", "nobody").code == 1
 
 
-def test_why_shows_the_chain_in_80_columns(saltern, served):
+def test_why_shows_the_chain_in_80_columns(saltern, served, monkeypatch):
+    monkeypatch.setattr(step_output, "_width", lambda: 80)  # as on a terminal
     shown = saltern("why", "web1")
     assert shown.code == 0
     lines = shown.out.splitlines()
