@@ -58,7 +58,7 @@ from controller.rollouts.minion_rollbacks import MinionRollbacks
 from controller.rollouts.quarantine import CannotRollBack, Quarantine
 from controller.rollouts.rollout import Rollout
 from controller.rollouts.rollouts import NotPossible, RolloutReconciler
-from controller.rollouts.views import minion_rollback_view, quarantine_view, rollout_view
+from controller.rollouts.views import minion_rollback_view, quarantine_view, rollout_view, taken_back_view
 from controller.runners.runner_jobs import RunnerJobs
 from controller.runners.waiting import call_and_wait
 from controller.schedules.controller_schedule import ControllerSchedule
@@ -502,7 +502,8 @@ class ControllerService:
         to, why, target = question.to, question.why, question.target
         try:
             if target is None:
-                return quarantine_view(await self.fleet.quarantine.roll_back(to, user=user, why=why))
+                await self.telemetry.event_log.flush()  # which revisions did not compile
+                return taken_back_view(await self.fleet.quarantine.roll_back(to, user=user, why=why))
             minions, compile_at = await self.minions.targets.find(target), self.minions.previews.documents_at
             held = self.fleet.minion_rollbacks.roll_back(minions, to, compile_at=compile_at, user=user, why=why)
             return minion_rollback_view(await held)

@@ -81,7 +81,7 @@ class MinionRollbacks:
             CannotRollBack: there is no such revision, or a minion holds a pull request.
             ServiceError: it does not compile for one of them.
         """
-        back = self.quarantine.going_back(to)
+        back = self.quarantine.going_back(to)  # `compile_at` tells
         self._refuse_pulls(minions)
         trees = await self._trees(back)
         digests = await compile_at(trees, minions)

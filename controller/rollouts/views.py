@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 
+from msgspec.structs import replace
+
 from controller.rollouts.decision import Standing
 from controller.rollouts.minion_rollbacks import MinionRollback
+from controller.rollouts.quarantine import TakenBack
 from controller.rollouts.rollout import Batch, Phase, Rollout
 from controller.schema.fleet.rollouts import BatchView, QuarantineView, RolloutView
 from controller.store.rollouts.quarantine import QuarantineRecord
@@ -69,6 +72,11 @@ def quarantine_view(record: QuarantineRecord) -> QuarantineView:
     return QuarantineView(
         revision=record.label, back_to=record.back_label, user=record.user, why=record.why, at=record.at
     )
+
+
+def taken_back_view(done: TakenBack) -> QuarantineView:
+    """What a rollback answers."""
+    return replace(quarantine_view(done.record), passed=done.passed, broken=done.broken)
 
 
 def minion_rollback_view(one: MinionRollback) -> QuarantineView:

@@ -29,7 +29,14 @@ _FILES = {
         "    - makedirs: true\n"
         "    - contents: Hello from {{ grains['id'] }}\n"
     ),
-    "states/saltern.yaml": "drift:\n  mode: report\n  interval: 30m\n",
+    "states/saltern.yaml": (
+        "drift:\n"
+        "  # `remediate` puts it right, too.\n"
+        "  mode: report\n"
+        "  # A file or service that somebody else changes is seen at once, everything else every half hour.\n"
+        "  watch: true\n"
+        "  interval: 30m\n"
+    ),
     "pillar/top.sls": "base:\n  '*':\n    - hello\n",
 }
 

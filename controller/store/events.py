@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,7 +12,7 @@ from sqlalchemy import Row, Select, and_, case, delete, func, insert, or_, selec
 
 from controller.store.database import Database
 from controller.store.rows import chunks
-from controller.store.schema import events
+from controller.store.schema import events, minions
 from reactors.events import KEY_REQUEST, Event
 from reactors.fair_share import fair_share
 from reactors.storable import storable
@@ -123,6 +124,25 @@ class Events:
         with self.database.read() as connection:
             row = connection.execute(about.order_by(events.c.id.desc()).limit(1)).first()
         return None if row is None else _event(row)
+
+    def failed_compiles(self, labels: Collection[str]) -> Mapping[str, frozenset[str]]:
+        """Label of a revision -> the minions whose last compile of it failed, as far as these events are kept."""
+        newest = func.max(events.c.id)
+        query = select(events.c.revision, events.c.minion, events.c.tag, newest).where(
+            events.c.revision.in_(labels),
+            or_(events.c.tag.like("saltern/compile/%/error"), events.c.tag.like("saltern/compile/%/ok")),
+            events.c.minion.in_(select(minions.c.id)),
+        )
+        last: dict[tuple[str, str], tuple[int, bool]] = {}
+        with self.database.read_aside() as connection:
+            for row in connection.execute(query.group_by(events.c.revision, events.c.minion, events.c.tag)):
+                about = (row.revision, row.minion)
+                last[about] = max(last.get(about, (0, False)), (row[3], row.tag.endswith("/error")))
+        found: dict[str, set[str]] = defaultdict(set)
+        for (label, minion), (_, failed) in last.items():
+            if failed:
+                found[label].add(minion)
+        return {label: frozenset(those) for label, those in found.items()}
 
     def since(self, time: float, head: str, limit: int) -> list[Event]:
         """The newest events from a time on (seconds since the epoch) whose tag begins so, newest first."""

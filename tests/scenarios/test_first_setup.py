@@ -42,6 +42,13 @@ def waited(look, folder: Path) -> None:
         time.sleep(0.1)
 
 
+def is_seen_to_drift(hello, folder):
+    """Change it by hand, as the example says; again where the check after the push has put the first change right."""
+    if hello.read_text() != "by hand\n":
+        hello.write_text("by hand\n")
+    return "Drifted" in shell(f"saltern status -c {folder}/etc").stdout
+
+
 def test_the_printed_line_makes_a_minion():
     with tempfile.TemporaryDirectory(prefix="si-") as name:
         folder = Path(name)
@@ -50,7 +57,9 @@ def test_the_printed_line_makes_a_minion():
         (folder / "etc/controller.d").mkdir(parents=True)
         (folder / "etc/controller.d/ports.conf").write_text(yaml.safe_dump(ports))
         init = f"saltern init --yes -c {folder}/etc --root-dir {folder}/c"
-        line = shell(init).stdout
+        said = shell(init)
+        line = said.stdout
+        assert "within 1d:" in said.stderr, "what was asked for, not what is left a moment later"
         mine = f" -c {folder}/minion --root-dir {folder}/m"
         with started(folder, "controller", "-c", f"{folder}/etc"):
             waited(lambda: shell(line.strip() + mine + " --id web1", check=False).returncode == 0, folder)
@@ -66,3 +75,4 @@ def test_the_printed_line_makes_a_minion():
                 git = "git -c user.name=A -c user.email=a@example.org commit -q -a -m 'Another greeting'"
                 shell(f"{change} && {git}")
                 waited(lambda: hello.read_text() == "Good day from web1\n", folder)
+                waited(lambda: is_seen_to_drift(hello, folder), folder)

@@ -104,3 +104,7 @@ class QuarantineView(ApiStruct, frozen=True, kw_only=True):
     """Id, where some minions alone were taken back."""
     minions: tuple[str, ...] = ()
     """Those that are held at the earlier revision; empty: it is so for everybody."""
+    passed: tuple[str, ...] = ()
+    """In the answer to a rollback: earlier revisions that were passed over: they did not compile for minions."""
+    broken: tuple[str, ...] = ()
+    """In the answer to a rollback: minions for which `back_to` did not compile. They keep what they have."""

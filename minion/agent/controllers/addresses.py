@@ -36,7 +36,8 @@ def known_controllers(settings: MinionSettings) -> tuple[KnownController, ...]:
     if not settings.master or not settings.controller_key:
         raise BadMinionSettings(
             f"{file}: `master` (the controller's host) and `controller_key` "
-            "(what `saltern key controller` prints there) are needed"
+            "(what `saltern key controller` prints there) are needed; the line that `saltern init` prints there, "
+            "`saltern minion join ...`, writes both"
         )
     _check_names(settings, file)
     known = tuple(_known(settings, name, file) for name in settings.master)

@@ -18,7 +18,9 @@ _NAMED = 5
 
 @click.command("rollback")
 @click.option(
-    "--to", default="", help="Revision to go back to, as lists show it; the one before the live one by default."
+    "--to",
+    default="",
+    help="Revision to go back to, as lists show it; the newest before the live one that compiles by default.",
 )
 @click.option(
     "--target", help="Take back only the minions that this glob (or the kind given) matches, and hold them there."
@@ -69,6 +71,12 @@ def rollback_command(
         )
         return OK
     click.echo(f"took {view.revision} back: {view.back_to} is live until something newer is pushed")
+    if view.passed:
+        output.remark(f"passed over what does not compile: {', '.join(view.passed)}")
+    if view.broken:
+        keep = "it keeps what it has" if len(view.broken) == 1 else "they keep what they have"
+        output.remark(f"{view.back_to} does not compile for {output.printable(_named(view.broken))}: {keep}")
+        output.remark("--to names an earlier revision; `saltern history` shows them")
     return OK
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import pwd
 import shlex
@@ -161,6 +162,6 @@ def _tell(
     if not runs:
         output.remark(f"start it: saltern controller{option}")
     minions = output.counted(wanted.count, "minion")
-    output.remark(f"on {minions}, as root, within {output.span(wanted.seconds - time.time())}:")
+    output.remark(f"on {minions}, as root, within {output.span(math.ceil((wanted.seconds - time.time()) / 60) * 60)}:")
     click.echo(line)
     output.remark(f"then: saltern status{option}")
