@@ -89,6 +89,7 @@ from controller.schema.keys import (
     KeyRefusals,
     KeyView,
     NewEnrolmentToken,
+    NewKeyQuestion,
     NextController,
     RotatedKey,
 )
@@ -406,9 +407,9 @@ class ControllerService:
         """See `ControllerApi`."""
         return await self.key_pairs.changes.delete(names, user)
 
-    def add_key(self, minion: str, public_key: str, *, user: str = "") -> KeyView:
+    def add_key(self, question: NewKeyQuestion, *, user: str = "") -> KeyView:
         """See `ControllerApi`."""
-        return self.key_pairs.changes.add(minion, public_key, user)
+        return self.key_pairs.changes.add(question.minion, question.public_key, user, question.role)
 
     async def rotate_key(self, minion: str, *, user: str = "") -> RotatedKey:
         """See `ControllerApi`."""

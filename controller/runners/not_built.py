@@ -9,16 +9,18 @@ from collections.abc import Iterator, Mapping
 from typing import Literal
 
 _RUNNERS = """
-auth.mk_token auth.del_token: who may open the controller's socket may do everything; there are no tokens
-batch.status batch.list_active batch.stop: batches are not built
+auth.mk_token auth.del_token: use `saltern token create` and `saltern token revoke`
+batch.status batch.list_active batch.stop: a batch is a job: `saltern jobs active`, `show` and `kill`
 cache.clear_git_lock: mirrors have no lock that a crash leaves behind
 cache.cloud: there is no salt-cloud
-cache.clear_grains cache.clear_pillar cache.clear_all: minions are matched by them; delete the key of one that is gone
+cache.clear_grains: saltutil.refresh_grains on a minion renews them; `saltern key delete` drops them with it
+cache.clear_pillar: a pillar is compiled whenever it may have changed
+cache.clear_all: `saltern key delete` drops all that is known of a minion that is gone
 cache.store cache.list cache.fetch cache.flush cache.migrate: the store has no banks; use queue or sdb
-cluster.members cluster.rings cluster.routes cluster.sync_roots cluster.ring_info: there is no cluster of controllers
-cluster.ring_create cluster.ring_destroy cluster.ring_set cluster.route_set: there is no cluster of controllers
-cluster.route_clear cluster.shed_unowned cluster.shed_unowned_all: there is no cluster of controllers
-cluster.shed_status cluster.collect_from_peers cluster.migrate_jobs_to_cache: there is no cluster of controllers
+cluster.members cluster.rings cluster.routes cluster.sync_roots cluster.ring_info: see docs/several-controllers.md
+cluster.ring_create cluster.ring_destroy cluster.ring_set cluster.route_set: see docs/several-controllers.md
+cluster.route_clear cluster.shed_unowned cluster.shed_unowned_all: see docs/several-controllers.md
+cluster.shed_status cluster.collect_from_peers cluster.migrate_jobs_to_cache: see docs/several-controllers.md
 fileserver.lock: nothing has to be locked, fetches of a remote wait for each other
 http.update_ca_bundle: the system's authorities are trusted; use pkg
 manage.bootstrap manage.bootstrap_psexec: install minions as docs/installation.md says

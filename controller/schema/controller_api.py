@@ -34,6 +34,7 @@ from controller.schema.keys import (
     KeyRefusals,
     KeyView,
     NewEnrolmentToken,
+    NewKeyQuestion,
     NextController,
     RotatedKey,
 )
@@ -126,7 +127,7 @@ class ControllerApi(Protocol):
     async def delete(self, names: Sequence[str], *, user: str = "") -> Sequence[KeyView]:
         """Forget keys, and the minions that had them."""
 
-    def add_key(self, minion: str, public_key: str, *, user: str = "") -> KeyView:
+    def add_key(self, question: NewKeyQuestion, *, user: str = "") -> KeyView:
         """Accept a key before its minion has asked."""
 
     async def rotate_key(self, minion: str, *, user: str = "") -> RotatedKey:

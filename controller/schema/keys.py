@@ -38,6 +38,7 @@ class NewKeyQuestion(ApiStruct, frozen=True, kw_only=True, forbid_unknown_fields
     """`saltern key add`."""
 
     minion: str
+    """Id of the minion, or of the relay."""
     public_key: str
     role: KeyRole = "minion"
 

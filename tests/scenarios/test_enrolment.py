@@ -52,6 +52,9 @@ def test_a_key_that_is_known_beforehand(make_rig, dial, tmp_path):
     public = next(key for key in (new_keys().public for _ in range(100)) if not key.startswith("-"))
     taken = rig.saltern("key", "add", "WEB1", public, check=False)
     assert "another key is accepted for 'WEB1'" in taken.stderr
+    assert "Key for relay edge accepted." in rig.saltern("key", "add", "--relay", "edge", public).stdout
+    [edge] = [each for each in rig.ask("/keys") if each["minion"] == "edge"]
+    assert (edge["role"], edge["state"]) == ("relay", "accepted")
     assert rig.saltern("key", "add", "../web3", public, check=False).returncode == 64
     assert rig.saltern("key", "add", "web3", "no key", check=False).returncode == 1
 

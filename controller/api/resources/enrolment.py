@@ -21,8 +21,8 @@ from controller.schema.requests import EnrolmentTokensQuestion, RotateController
 
 @post("/keys/add")
 async def add(request: AdminRequest, body: NewKeyQuestion) -> KeyView:
-    """Accept a key before its minion has asked (`saltern key add`)."""
-    return service_of(request).add_key(body.minion, body.public_key, user=user_of(request))
+    """Accept a key before its minion, or its relay, has asked (`saltern key add`)."""
+    return service_of(request).add_key(body, user=user_of(request))
 
 
 @get("/keys/tokens")

@@ -1,6 +1,6 @@
 """Spans sent to a collector by OTLP over HTTP (https://opentelemetry.io/docs/specs/otlp), with OpenTelemetry's SDK.
 
-Imported by the composition where `otlp_endpoint` is set: it takes 20 MB. Headers, certificates and the like are told by
+Imported by the composition where `otlp_endpoint` is set: it takes 7 MB. Headers, certificates and the like are told by
 the SDK's own variables of the environment (OTEL_EXPORTER_OTLP_HEADERS).
 """
 
