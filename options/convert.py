@@ -8,6 +8,7 @@ mappings, unions and classes. They are checked here because msgspec takes a tent
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
@@ -21,6 +22,10 @@ from options.kinds import Prepare, Wanted
 _NAMES: Mapping[Any, str] = {str: "text", bool: "True or False", int: "a whole number", float: "a number"}
 _SECRET = ("secret", "password", "vault", "token")
 """Parts of the names of options whose values no fault shows."""
+_USER_INFO = re.compile(r"://[^/@\s]*@")
+"""User and password in an address."""
+_LONGEST = 200
+"""Characters of a value that a fault shows."""
 
 
 def kinds_of(settings: type) -> dict[str, Any]:
@@ -47,9 +52,17 @@ def convert_options(
         try:
             values[field] = convert_value(option.value, kinds[field])
         except Unwanted as error:
-            shown = "what stands there" if any(part in name for part in _SECRET) else repr(option.value)
-            faults.append(Fault(option.at(error.inside), f"{name} must be {error.wanted}, not {shown}"))
+            text = f"{name} must be {error.wanted}, not {_shown(name, option.value)}"
+            faults.append(Fault(option.at(error.inside), text))
     return values
+
+
+def _shown(name: str, value: Any) -> str:
+    """A value in a fault, which others read than those who may read the file: it goes to logs and events."""
+    if any(part in name for part in _SECRET):
+        return "what stands there"
+    shown = _USER_INFO.sub("://***@", repr(value))
+    return shown if len(shown) <= _LONGEST else f"{shown[:_LONGEST]}..."
 
 
 class Unwanted(Exception):

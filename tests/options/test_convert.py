@@ -82,6 +82,14 @@ def test_every_fault_has_the_line_of_what_is_wrong_and_shows_no_secret():
     ]
 
 
+@pytest.mark.parametrize("value", ["https://ada:hidden@host/states.git", "[git://hidden@host/, 5]"])
+def test_no_fault_shows_who_logs_in_to_an_address(value):
+    faults = []
+    convert_options(parse_document(f"port: {value}\n", "f"), kinds_of(Example), faults)
+    assert "://***@host/" in str(faults[0])
+    assert "hidden" not in str(faults[0])
+
+
 @pytest.mark.parametrize(
     ("value", "kind", "inside"),
     [
