@@ -6,7 +6,8 @@ fails a test (tests/controller/api/test_api_port.py).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import contextlib
+from collections.abc import Iterator, Mapping
 from typing import Any, Final, Protocol, TypeAlias, cast
 
 from litestar.connection import ASGIConnection
@@ -167,14 +168,28 @@ async def guard(connection: _Connection, _: BaseRouteHandler) -> None:
         state["granted"] = action, decision  # kept with what is asked, when that is read (`asked.body_of`)
 
 
+@contextlib.contextmanager
+def failures_counted(connection: _Connection, *, login: bool = False) -> Iterator[None]:
+    """The port counts it when what is looked at inside is not good: a token or, with `login`, a password.
+
+    Elsewhere what is forbidden is not counted: pages of other sites can have a browser ask for that.
+    """
+    try:
+        yield
+    except ServiceError as error:
+        counted = cast(Counted | None, connection.scope["state"].get("counted"))
+        if counted is not None and (error.kind == "unauthenticated" or (login and error.kind == "forbidden")):
+            counted.failed()
+        raise
+
+
 async def _who_asks(connection: _Connection, access: Access, *, opens: bool) -> Principal:
     """The principal, which the port counts. `opens`: of a route by which somebody logs in, whatever else is shown."""
     counted = cast(Counted | None, connection.scope["state"].get("counted"))
     try:
-        principal = await who_asks(connection, access)
+        with failures_counted(connection):
+            principal = await who_asks(connection, access)
     except ServiceError as error:
-        if counted is not None and error.kind == "unauthenticated":
-            counted.failed()
         if opens and error.kind != "unavailable":
             return cast(Principal, connection.scope["state"].get("peer", NOBODY))
         raise

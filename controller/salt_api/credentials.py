@@ -19,7 +19,7 @@ from litestar.handlers.base import BaseRouteHandler
 from controller.access.access import Access
 from controller.access.principals import NOBODY, Principal
 from controller.api.credentials import is_own_page
-from controller.api.permissions import ANYONE, FUNCTIONS, KNOWN, Counted
+from controller.api.permissions import ANYONE, FUNCTIONS, KNOWN, Counted, failures_counted
 from controller.config.access import Role
 from controller.schema.errors import ServiceError
 
@@ -99,12 +99,8 @@ async def holder(connection: _Connection, access: Access, token: str) -> Princip
     """Whose token it is, counted by the port; ServiceError for one that is not good, and for who asks too often."""
     state = connection.scope["state"]
     counted = cast(Counted | None, state.get("counted"))
-    try:
+    with failures_counted(connection):
         principal = await access.holder(cast(Principal, state.get("peer", NOBODY)), token)
-    except ServiceError as error:
-        if counted is not None and error.kind == "unauthenticated":
-            counted.failed()
-        raise
     if counted is not None:
         counted.asked_by(principal)
     return principal
@@ -136,7 +132,8 @@ async def shown_in(connection: _Connection, access: Access, creds: Mapping[str, 
             raise ServiceError("unauthenticated", f"the token is not one of {user[:64]}")
         return principal
     try:
-        return await access.logins.check(peer, method, user, password)
+        with failures_counted(connection, login=True):
+            return await access.logins.check(peer, method, user, password)
     except ServiceError as error:
         raise as_unauthenticated(error) from None
 

@@ -17,6 +17,7 @@ from controller.access.principals import Principal
 from controller.api import encoding
 from controller.api.asked import AdminRequest, access_of, principal_of
 from controller.api.credentials import is_own_page
+from controller.api.permissions import failures_counted
 from controller.config.limits import SaltApiLimits
 from controller.salt_api import bodies, credentials
 from controller.salt_api.clients import LowClients
@@ -188,7 +189,8 @@ async def _logged_in(request: AdminRequest, creds: Mapping[str, Any]) -> tuple[s
     else:
         user, password = str(creds.get("username") or ""), str(creds.get("password") or "")
         try:
-            token, record = await access.logins.log_in(principal_of(request), method, user, password)
+            with failures_counted(request, login=True):
+                token, record = await access.logins.log_in(principal_of(request), method, user, password)
         except ServiceError as error:
             raise credentials.as_unauthenticated(error) from None
         owner = Principal(name=record.user, groups=frozenset(record.groups), method=record.method, token=record.id)

@@ -9,6 +9,7 @@ from typing import Final
 from controller.access.decision import roles_of
 from controller.api.asked import AdminRequest, access_of, principal_of
 from controller.api.operations import Page, get, page, post
+from controller.api.permissions import failures_counted
 from controller.schema.access import (
     AuditListQuery,
     AuditPage,
@@ -47,7 +48,9 @@ async def who_am_i(request: AdminRequest) -> WhoAmI:
 @post("/login")
 async def log_in(request: AdminRequest, body: LoginQuestion) -> NewToken:
     """A token for a user and a password (`saltern login`)."""
-    token, record = await access_of(request).logins.log_in(principal_of(request), body.method, body.user, body.password)
+    logins, asker = access_of(request).logins, principal_of(request)
+    with failures_counted(request, login=True):
+        token, record = await logins.log_in(asker, body.method, body.user, body.password)
     return NewToken(token=token, view=_token(record))
 
 

@@ -19,6 +19,7 @@ from controller.api import encoding
 from controller.api.asked import AdminRequest, access_of, principal_of
 from controller.api.credentials import COOKIE, session_cookie
 from controller.api.operations import delete, get, post
+from controller.api.permissions import failures_counted
 from controller.config.access import AccessSettings
 from controller.schema.access import NewSession, SessionQuestion, SessionView
 from controller.schema.errors import ServiceError
@@ -70,10 +71,11 @@ ROUTES: Final = (open_session, session, end_session)
 async def _shown(request: AdminRequest, asked: SessionQuestion) -> Principal:
     """Who shows it: the token of the body, a password, or who asks anyway."""
     access, peer = access_of(request), principal_of(request)
-    if asked.token:
-        return await access.holder(peer, asked.token)
-    if asked.user or asked.password:
-        return await access.logins.check(peer, asked.method, asked.user, asked.password)
+    with failures_counted(request, login=True):
+        if asked.token:
+            return await access.holder(peer, asked.token)
+        if asked.user or asked.password:
+            return await access.logins.check(peer, asked.method, asked.user, asked.password)
     return peer
 
 

@@ -291,6 +291,21 @@ def test_who_guesses_tokens_is_stopped(serve_port):
             assert client.get("/whoami", headers=bearer(good)).status_code == 429, "as nobody knows who guesses there"
 
 
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("/session", {"token": "guess"}),
+        ("/login", {"method": "pam", "user": "viola", "password": "guess"}),
+        ("/session", {"method": "pam", "user": "viola", "password": "guess"}),
+    ],
+)
+def test_who_guesses_in_what_is_sent_is_stopped(serve_port, path, body):
+    with serve_port(RULES + "limits: {api_port: {failures_per_minute: 5}}\n") as served, over_tls(served) as client:
+        codes = [client.post(path, json=body).status_code for _ in range(7)]
+        assert set(codes[:5]) <= {401, 403}
+        assert codes[5:] == [429] * 2
+
+
 def served_url(served, path):
     host, port = served.listening.api
     return f"https://{host}:{port}{path}"
