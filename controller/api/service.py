@@ -665,12 +665,12 @@ class ControllerService:
     async def reactions(self, query: ReactionsQuery) -> Sequence[ReactionView]:
         """See `ControllerApi`."""
         await self.telemetry.event_log.flush()
-        return await asyncio.to_thread(traces.recent, self.store.events, query)
+        return await self.lookups.ask(partial(traces.recent, self.store.events, query))
 
     async def reaction(self, reaction_id: str) -> ReactionTrace:
         """See `ControllerApi`."""
         await self.telemetry.event_log.flush()
-        found = await asyncio.to_thread(traces.trace, self.store.events, reaction_id)
+        found = await self.lookups.ask(partial(traces.trace, self.store.events, reaction_id))
         if found is None:
             raise ServiceError(
                 "not-found", f"no reaction {reaction_id!r}", hint="`saltern reactions list` shows the newest"

@@ -49,8 +49,8 @@ class ApiLimits:
     batches_at_once: LimitCount = 50
     """Calls in batches that go on at the same time; more are refused."""
     lookups_at_once: LimitCount = 2
-    """Questions that look through the store (search, revisions, history, jobs) and are answered at the same time; the
-    next ones wait. One that takes 5 s is given up."""
+    """Questions that look through the store (search, revisions, history, jobs, reactions) and are answered at the same
+    time; the next ones wait. One that takes 5 s is given up."""
     lookups: LimitCount = 50
     """Such questions that are answered or wait; more are refused (429)."""
     stream_events: LimitCount = 10_000

@@ -90,8 +90,7 @@ def _convert(
     read = is_known(kind, name) or (kind == "master" and is_profile(option.value))
     if name in PLACES or not read:
         found.items.append(Item.of("option", name, option.place, said))
-        # What works without being said has nothing to explain.
-        found.left_out.append(f"{name}: {said.how or 'what it asks for is so without it'}")
+        found.left_out.append(f"{name}: {said.how or 'not needed, Saltern does this without it'}")
         return
     others = {key: value for key, value in context.items() if key != name}
     if name in _PARTS and isinstance(option.value, list | dict):

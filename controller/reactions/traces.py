@@ -1,4 +1,4 @@
-"""What reactors did, from the events that are kept: nothing else remembers it."""
+"""What reactors did, from the events that are kept: nothing else remembers it. Called in threads."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def recent(events: Events, query: ReactionsQuery) -> list[ReactionView]:
         if (first := _begun(events, query.before)) is None:
             return []
         before = first.id
-    begun = events.tagged([f"{OWN_TAGS}%/new"], query.limit, minion=query.minion, before=before)
+    begun = events.tagged([f"{OWN_TAGS}%/new"], query.limit, minion=query.minion, before=before, aside=True)
     ended = {event.cause: event for event in events.caused_by([event.id for event in begun]) if _is_end(event)}
     return [_view(event, ended.get(event.id)) for event in begun]
 
@@ -45,7 +45,7 @@ def trace(events: Events, reaction_id: str) -> ReactionTrace | None:
 
 
 def _begun(events: Events, reaction_id: str) -> Event | None:
-    found = events.tagged([f"{OWN_TAGS}{reaction_id}/new"], 1) if reaction_id.isalnum() else []
+    found = events.tagged([f"{OWN_TAGS}{reaction_id}/new"], 1, aside=True) if reaction_id.isalnum() else []
     return found[0] if found else None
 
 

@@ -7,7 +7,7 @@ StoreError
 ├── StoreTooNew        a newer version has migrated it
 ├── KeyConflict        a second key would be accepted for one id
 ├── KeyUnknown         no key has this id or fingerprint
-└── QuestionGivenUp        a question of somebody would look through too much
+└── QuestionGivenUp    a question took too long
 """
 
 from __future__ import annotations

@@ -100,7 +100,9 @@ class Events:
         with self.database.read() as connection:
             return [_event(row) for row in connection.execute(query.order_by(events.c.id.desc()).limit(limit))]
 
-    def tagged(self, tags: Sequence[str], limit: int, *, minion: str = "", before: int = 0) -> list[Event]:
+    def tagged(
+        self, tags: Sequence[str], limit: int, *, minion: str = "", before: int = 0, aside: bool = False
+    ) -> list[Event]:
         """The newest events with a tag like one of these (`%` stands for any characters), newest first.
 
         Args:
@@ -108,15 +110,16 @@ class Events:
             limit: at most so many.
             minion: only events about this one; empty: about any.
             before: only events older than the one with this id; 0: all.
+            aside: nothing else waits while they are read, in a thread: all events may be looked through.
         """
         query = select(events).where(or_(*(events.c.tag.like(tag) for tag in tags)))
         if minion:
             query = query.where(events.c.minion == minion)
         if before:
             query = query.where(events.c.id < before)
-        with self.database.read() as connection:
-            rows = connection.execute(query.order_by(events.c.id.desc()).limit(limit))
-            return [_event(row) for row in rows]
+        with self.database.read_aside() if aside else self.database.read() as connection:
+            rows = connection.execute(query.order_by(events.c.id.desc()).limit(limit)).all()
+        return [_event(row) for row in rows]
 
     def newest(self, minion: str, tags: Sequence[str]) -> Event | None:
         """The newest event about a minion with a tag like one of these (`%` stands for any characters)."""

@@ -11,6 +11,7 @@ import ssl
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TypeAlias
 
 from controller.access.rates import network_of
@@ -72,7 +73,12 @@ class TlsAccepting:
             return
         task = asyncio.create_task(self._shake_hands(accepted), name="handshake")
         self.handshakes[task] = limit, network
-        task.add_done_callback(self.handshakes.pop)
+        task.add_done_callback(partial(self._ended, accepted))
+
+    def _ended(self, accepted: socket.socket, task: asyncio.Task[None]) -> None:
+        del self.handshakes[task]
+        if task.cancelled():  # also before its first step, which no `except` of its own would see
+            accepted.close()
 
     async def _shake_hands(self, accepted: socket.socket) -> None:
         loop, tls = asyncio.get_running_loop(), self.tls()
@@ -90,6 +96,3 @@ class TlsAccepting:
         except (OSError, TimeoutError):
             self.on_refusal("handshake-seconds")
             accepted.close()
-        except asyncio.CancelledError:
-            accepted.close()
-            raise

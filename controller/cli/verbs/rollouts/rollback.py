@@ -20,7 +20,7 @@ _NAMED = 5
 @click.option(
     "--to",
     default="",
-    help="Revision to go back to, as lists show it; the newest before the live one that compiles by default.",
+    help="Revision to go back to, as lists show it; without it, the newest before the live one that compiles.",
 )
 @click.option(
     "--target", help="Take back only the minions that this glob (or the kind given) matches, and hold them there."
