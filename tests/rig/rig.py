@@ -15,6 +15,7 @@ import socket
 import subprocess
 import sys
 import time
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
@@ -25,6 +26,8 @@ import prepared
 import yaml
 
 SALTERN = (str(Path(sys.executable).with_name("saltern")),)
+_GIVEN_PORTS: deque[int] = deque(maxlen=200)
+"""Given last, and perhaps not in use yet."""
 PATIENCE = 60.0
 """Seconds until `wait` gives up."""
 
@@ -386,12 +389,18 @@ class Rig:
 
 
 def free_ports(count: int) -> list[int]:
-    """Ports of the loopback that nobody uses now."""
-    sockets = [socket.socket() for _ in range(count)]
+    """Ports of the loopback that nobody uses now, and that were not given to another part of the same test."""
+    sockets: list[socket.socket] = []
     try:
-        for each in sockets:
-            each.bind(("127.0.0.1", 0))
-        return [each.getsockname()[1] for each in sockets]
+        found: list[int] = []
+        while len(found) < count:
+            sockets.append(socket.socket())
+            sockets[-1].bind(("127.0.0.1", 0))
+            port = sockets[-1].getsockname()[1]
+            if port not in _GIVEN_PORTS:
+                found.append(port)
+        _GIVEN_PORTS.extend(found)
+        return found
     finally:
         for each in sockets:
             each.close()

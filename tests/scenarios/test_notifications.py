@@ -75,7 +75,7 @@ def test_what_happens_is_told_and_a_kill_loses_nothing(make_rig, hook, tmp_path)
     hook.refuses = True
     app = "app-config:\n"
     bad = rig.push("it fails", {"states/app.sls": (app, f"broken:\n  cmd.run:\n    - name: 'false'\n{app}")})
-    rig.wait("a message that waits", lambda: [one for one in rig.ask("/notifications/spool") if one["attempts"]])
+    rig.wait("a message that waits", lambda: [one for one in rig.ask("/notifications/spool") if one["error"]])
     [waiting] = rig.ask("/notifications/spool")
     assert "503" in waiting["error"]
     assert "in" not in waiting["error"].split(), "the address is a secret"
