@@ -33,7 +33,7 @@ class Logins:
     limits: AccessLimits
     on_refusal: CountRefusal
     _tries: CountedTries = field(init=False)
-    """By who asks, and by whose password it is said to be."""
+    """By who asks."""
 
     def __post_init__(self) -> None:
         self._tries = CountedTries(self.limits.logins_per_minute, self.clock)
@@ -68,8 +68,8 @@ class Logins:
             refused = Decision(allowed=False, why=f"external_auth has no method {method[:32]!r} ({known})")
             self._refuse(asker, action, refused, "who runs this controller can configure external_auth")
         who = asker.name or network_of(asker.address)
-        # Who has tried too much uses up no try of the name that is tried, so that others may log in by that.
-        if self._tries.is_one_too_many(f"from {who}") or self._tries.is_one_too_many(f"to {user}"):
+        # Not by the name that is tried: a stranger would keep its owner from logging in.
+        if self._tries.is_one_too_many(who):
             self.on_refusal("logins-per-minute")
             refused = Decision(allowed=False, why=f"{self.limits.logins_per_minute} passwords were tried in a minute")
             self._refuse(asker, action, refused, "try again in a minute")

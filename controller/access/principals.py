@@ -30,6 +30,11 @@ class Principal:
     request: str = ""
     """Id of the request."""
 
+    @property
+    def who(self) -> str:
+        """Key under which is counted what one principal does, whatever token it shows."""
+        return f"{self.method} {self.name}"
+
 
 NOBODY = Principal(name="")
 """Who cannot be known may do nothing."""

@@ -14,6 +14,7 @@ from litestar import Request
 from litestar.response import Stream
 from msgspec import structs
 
+from controller.access.principals import Principal
 from controller.api import encoding
 from controller.api.asked import access_of, principal_of
 from controller.api.permissions import Counted
@@ -61,16 +62,15 @@ def counted(
 ) -> AsyncIterator[Sequence[EventView]]:
     """The pieces of one reader of those that the port has room for; on the socket there are as many as connections.
 
-    They end when the reader would not be let in any more. ServiceError when there is no room.
+    They end when the reader would not be let in any more. ServiceError when there is no room, or who asks has its share.
     """
     counts = cast(Counted | None, request.scope["state"].get("counted"))
-    pieces = _while_allowed(pieces, partial(access_of(request).still_may, principal_of(request), "viewer"))
+    reader = principal_of(request)
+    pieces = _while_allowed(pieces, partial(access_of(request).still_may, reader, "viewer"))
     if counts is None:
         return pieces
-    if not counts.may_read_events():
-        hint = "end one of them, or raise limits: api_port: event_readers"
-        raise ServiceError("too-many-requests", "other readers have all the room there is", hint=hint, retry_after=10)
-    return _until_the_end(counts, pieces)
+    counts.require_room_to_read(reader)
+    return _until_the_end(counts, reader, pieces)
 
 
 async def _while_allowed(
@@ -100,14 +100,14 @@ async def _while_allowed(
 
 
 async def _until_the_end(
-    counts: Counted, pieces: AsyncIterator[Sequence[EventView]]
+    counts: Counted, reader: Principal, pieces: AsyncIterator[Sequence[EventView]]
 ) -> AsyncIterator[Sequence[EventView]]:
-    counts.begins_reading()
+    counts.begin_reading(reader)
     try:
         async for some in pieces:
             yield some
     finally:
-        counts.ends_reading()
+        counts.end_reading(reader)
         await encoding.close(pieces)
 
 

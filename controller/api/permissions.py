@@ -131,14 +131,14 @@ class Counted(Protocol):
     def failed(self) -> None:
         """It showed something that is not good."""
 
-    def may_read_events(self) -> bool:
-        """Whether there is room for one more stream of events."""
+    def require_room_to_read(self, principal: Principal) -> None:
+        """ServiceError when there is no room for one more stream of events, or who asks has its share of them."""
 
-    def begins_reading(self) -> None:
-        """A stream of events begins."""
+    def begin_reading(self, principal: Principal) -> None:
+        """A stream of events begins; ServiceError as `require_room_to_read`."""
 
-    def ends_reading(self) -> None:
-        """It has ended."""
+    def end_reading(self, principal: Principal) -> None:
+        """A stream that has begun ends."""
 
     def asked_by(self, principal: Principal) -> None:
         """Somebody who is known asks; ServiceError for who asks too often."""

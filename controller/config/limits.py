@@ -92,6 +92,8 @@ class ApiPortLimits:
     """Tokens, passwords and sessions of an address that are refused in a minute; after that everything is (429)."""
     event_readers: LimitCount = 250
     """Readers of events on the port at the same time."""
+    principal_event_readers: LimitCount = 60
+    """Of them, those of one principal; more are refused (429)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,6 +106,8 @@ class SaltApiLimits:
     """Chunks of lowstate of a request."""
     requests_at_once: LimitCount = 50
     """Requests that wait for minions, runners or wheels at the same time; more are refused (429)."""
+    principal_requests: LimitCount = 12
+    """Of them, those of one principal; more are refused (429)."""
     answer_bytes: LimitCount = 32 * 1024 * 1024
     """Bytes of what minions, runners and wheels return for a request; with more, it is refused."""
     wait_seconds: LimitSeconds = 3600.0
@@ -143,7 +147,8 @@ class AccessLimits:
     refusals_per_minute: LimitCount = 60
     """Refusals of one user that the audit log keeps in a minute; more are counted alone."""
     logins_per_minute: LimitCount = 10
-    """Passwords that one user of the machine may try in a minute, and that may be tried for one name."""
+    """Passwords that one user of the machine, or one address, may try in a minute; whose they are said to be does not
+    matter, so that nobody keeps another from logging in."""
     logins_at_once: LimitCount = 4
     """Passwords that PAM is asked about at the same time; more wait."""
     login_seconds: LimitSeconds = 15.0

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import datetime
+from collections import Counter
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -73,29 +74,39 @@ class LowClients:
     access: Access
     limits: SaltApiLimits
     on_refusal: CountRefusal
-    running: int = 0
-    """Requests that wait now."""
+    running: Counter[str] = field(default_factory=Counter)
+    """Requests of each principal that wait now."""
 
     async def run(self, chunks: Sequence[tuple[dict[str, Any], Principal]]) -> list[Any]:
-        """What is returned for chunks, one after the other, each as whom it is asked.
+        """What is returned for chunks, one after the other, each as whom it is asked. The first's counts it.
 
         Raises:
             ServiceError: one cannot be read or is not allowed; those before it are done.
             TookTooLong: one has not ended.
         """
-        if self.running >= self.limits.requests_at_once:
-            self.on_refusal("requests-at-once")
-            hint = "wait for some of them, use local_async, or raise limits: salt_api: requests_at_once"
-            raise ServiceError("too-many-requests", "other requests wait already", hint=hint, retry_after=1)
+        who = chunks[0][1].who if chunks else ""
+        self._require_room(who)
         returned = Returned(self.limits.answer_bytes, self.on_refusal)
-        self.running += 1
+        self.running[who] += 1
         try:
             found: list[Any] = []
             for chunk, principal in chunks:
                 found += await self._chunk(call_of(chunk), principal, returned)
             return found
         finally:
-            self.running -= 1
+            self.running[who] -= 1
+            self.running += Counter()  # leaves out who asks nothing any more
+
+    def _require_room(self, who: str) -> None:
+        if self.running[who] >= self.limits.principal_requests:
+            limit, text = "principal-requests", "your other requests wait already"
+        elif self.running.total() >= self.limits.requests_at_once:
+            limit, text = "requests-at-once", "other requests wait already"
+        else:
+            return
+        self.on_refusal(limit)
+        hint = f"wait for some of them, use local_async, or raise limits: salt_api: {limit.replace('-', '_')}"
+        raise ServiceError("too-many-requests", text, hint=hint, retry_after=1)
 
     async def _chunk(self, call: LocalChunk | ControllerChunk, principal: Principal, returned: Returned) -> list[Any]:
         if isinstance(call, ControllerChunk):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias, cast
@@ -31,6 +32,8 @@ _READY_SECONDS = 2.0
 """After which a look takes too long to be ready."""
 READY_FOR = 1.0
 """Seconds for which a look holds: whoever reaches the port may ask, and as often as they like."""
+_READER_AGAIN = 10.0
+"""Seconds after which who finds no room for a stream of events may ask again."""
 _MINUTE = 60.0
 _HEADERS = ((b"x-content-type-options", b"nosniff"), (b"referrer-policy", b"no-referrer"))
 _PRIVATE = ("/api/", "/salt")
@@ -55,8 +58,8 @@ class RequestPace:
         self._on_refusal = on_refusal
         self.addresses = self._rates(limits.address_requests_per_second, limits.address_burst)
         self.principals = self._rates(limits.principal_requests_per_second, limits.principal_burst)
-        self.readers = 0
-        """Of events."""
+        self.readers: Counter[str] = Counter()
+        """Streams of events that each principal reads."""
         self.failures = self._rates(limits.failures_per_minute / _MINUTE, limits.failures_per_minute)
 
     def _rates(self, per_second: float, burst: float) -> Rates:
@@ -71,15 +74,30 @@ class RequestPace:
 
     def ask_as(self, principal: Principal) -> None:
         """The same of somebody who is known."""
-        if wait := self.principals.take(f"{principal.method} {principal.name}"):
+        if wait := self.principals.take(principal.who):
             self._refuse("principal-requests-per-second", f"{principal.name} asks too often", wait)
 
-    def may_read_events(self) -> bool:
-        """Whether there is room for one more stream of events."""
-        if self.readers >= self._limits.event_readers:
-            self._on_refusal("event-readers")
-            return False
-        return True
+    def require_room_to_read(self, principal: Principal) -> None:
+        """ServiceError when there is no room for one more stream of events."""
+        if self.readers[principal.who] >= self._limits.principal_event_readers:
+            limit, text = "principal-event-readers", f"{principal.name} reads events so many times already"
+        elif self.readers.total() >= self._limits.event_readers:
+            limit, text = "event-readers", "other readers have all the room there is"
+        else:
+            return
+        self._on_refusal(limit)
+        hint = f"end one of them, or raise limits: api_port: {limit.replace('-', '_')}"
+        raise ServiceError("too-many-requests", text, hint=hint, retry_after=_READER_AGAIN)
+
+    def begin_reading(self, principal: Principal) -> None:
+        """A stream of events begins; ServiceError when others that were asked for with it have taken the room."""
+        self.require_room_to_read(principal)
+        self.readers[principal.who] += 1
+
+    def end_reading(self, principal: Principal) -> None:
+        """One of them has ended."""
+        self.readers[principal.who] -= 1
+        self.readers += Counter()  # leaves out who reads nothing any more
 
     def _refuse(self, limit: str, text: str, wait: float) -> None:
         self._on_refusal(limit)
@@ -98,17 +116,17 @@ class CountedRequest:
         """See `Counted`."""
         self.pace.failures.take(self.network)
 
-    def may_read_events(self) -> bool:
+    def require_room_to_read(self, principal: Principal) -> None:
         """See `Counted`."""
-        return self.pace.may_read_events()
+        self.pace.require_room_to_read(principal)
 
-    def begins_reading(self) -> None:
+    def begin_reading(self, principal: Principal) -> None:
         """See `Counted`."""
-        self.pace.readers += 1
+        self.pace.begin_reading(principal)
 
-    def ends_reading(self) -> None:
+    def end_reading(self, principal: Principal) -> None:
         """See `Counted`."""
-        self.pace.readers -= 1
+        self.pace.end_reading(principal)
 
     def asked_by(self, principal: Principal) -> None:
         """See `Counted`."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import socket
 import ssl
@@ -203,6 +204,32 @@ def test_events_are_sent_to_so_many_readers(serve_port, desk, wait_for):
             wait_for(lambda: desk.listeners == 0)
             with client.stream("GET", "/events") as stream:
                 assert stream.status_code == 200
+
+
+def test_one_principal_leaves_room_for_other_readers(serve_port, wait_for):
+    limits = "limits: {api_port: {event_readers: 3, principal_event_readers: 2}}\n"
+    with serve_port(RULES + limits) as served, contextlib.ExitStack() as streams:
+        tokens, lines = [token_of(served, "viola") for _ in range(3)], []
+
+        def opened(token):
+            client = streams.enter_context(over_tls(served, **bearer(token)))
+            stream = streams.enter_context(client.stream("GET", "/events"))
+            if stream.status_code == 200:
+                lines.append(stream.iter_lines())
+                next(lines[-1])
+            else:
+                stream.read()
+            return stream
+
+        assert [opened(token).status_code for token in tokens[:2]] == [200, 200]
+        refused = opened(tokens[2])
+        assert (refused.status_code, "viola reads events so many times" in refused.text) == (429, True)
+        assert "limits: api_port: principal_event_readers" in refused.text
+        assert opened(token_of(served, "olga")).status_code == 200
+        assert "other readers have all the room" in opened(token_of(served, "ada")).text
+        assert served.metrics.limit_refusals("api-port") == {"principal-event-readers": 1, "event-readers": 1}
+        streams.close()
+        wait_for(lambda: opened(tokens[0]).status_code == 200)
 
 
 def test_who_lets_a_rollout_go_on_is_an_approver(serve_port, desk):

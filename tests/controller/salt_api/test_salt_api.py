@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import socket
+import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import yaml
@@ -305,6 +308,42 @@ def test_limits_of_answers_and_of_requests_that_wait(serve_port):
             stats = client.get("/stats").json()["CherryPy Applications"]
             assert (stats["Current Requests"], stats["Total Requests"], stats["Refused Requests"]) == (1, 2, 1)
         assert served.metrics.limit_refusals("salt-api") == {"answer-bytes": 1}
+
+
+def test_one_principal_leaves_room_for_requests_of_others(serve_port, desk, wait_for):
+    """With `requests_at_once` requests that wait for a minion which never answers, one user had all of them."""
+    began, done = [], threading.Event()
+
+    async def runner(question, user=""):
+        began.append(user)
+        while not done.is_set():
+            await asyncio.sleep(0.01)
+        yield RunnerReturn(jid="1", success=True, value=True)
+
+    desk.runner = runner
+    chunk = {"client": "runner", "fun": "manage.up"}
+    limits = "limits: {salt_api: {requests_at_once: 3, principal_requests: 2}}\n"
+    with serve_port(limits) as served, ThreadPoolExecutor(8) as threads:
+        tokens = {name: [token_of(served, name) for _ in range(3)] for name in ("ada", "caller")}
+
+        def ask(token):
+            with salt(served, token) as client:
+                answer = client.post("/", json=chunk)
+                return answer.status_code, str(answer.json()["return"])
+
+        waiting = [threads.submit(ask, token) for token in tokens["ada"][:2]]
+        try:
+            wait_for(lambda: len(began) == 2)
+            status, text = ask(tokens["ada"][2])
+            assert (status, "your other requests wait" in text) == (429, True)
+            waiting.append(threads.submit(ask, tokens["caller"][0]))
+            wait_for(lambda: began == ["ada", "ada", "caller"])
+            assert ask(tokens["caller"][1])[0] == 429
+        finally:
+            done.set()
+        assert [each.result()[0] for each in waiting] == [200, 200, 200]
+        assert ask(tokens["ada"][2])[0] == 200
+        assert served.metrics.limit_refusals("salt-api") == {"principal-requests": 1, "requests-at-once": 1}
 
 
 def test_keys_are_not_made_here(serve_port):
