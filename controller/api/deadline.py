@@ -18,7 +18,6 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from controller.api.peer_user import peer_user
 from options.limits import CountRefusal
 
-
 _END_OF_HEAD = re.compile(rb"\n\r?\n")
 """As h11 finds it."""
 _LOOSE_LINE = re.compile(rb"(?<!\r)\n|\r(?!\n)|\n[ \t]")
@@ -28,7 +27,7 @@ _LOOSE_LINE = re.compile(rb"(?<!\r)\n|\r(?!\n)|\n[ \t]")
 class StrictConnection(h11.Connection):
     """What h11 takes of a request, without what implementations read differently.
 
-    Source: RFC 9112, 2.2 (lines), 5.2 (obs-fold), 6.1 and 6.3 (Transfer-Encoding beside Content-Length, or of HTTP/1.0).
+    Source: RFC 9112, 2.2 (lines), 5.2 (obs-fold), 6.1, 6.3 (Transfer-Encoding beside a length, or of HTTP/1.0).
     h11 refuses the rest: differing lengths, spaces before a colon, codings that it does not know, several hosts.
     """
 

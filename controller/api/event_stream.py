@@ -62,7 +62,7 @@ def counted(
 ) -> AsyncIterator[Sequence[EventView]]:
     """The pieces of one reader of those that the port has room for; on the socket there are as many as connections.
 
-    They end when the reader would not be let in any more. ServiceError when there is no room, or who asks has its share.
+    They end when the reader would not be let in any more. ServiceError when there is no room (for who asks).
     """
     counts = cast(Counted | None, request.scope["state"].get("counted"))
     reader = principal_of(request)
