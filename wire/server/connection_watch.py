@@ -46,6 +46,10 @@ ARRIVING = 15.0
 STRANGERS_EVERY = 0.25
 """Seconds between two looks at all connections of strangers: epoll does not report what libzmq has read by then."""
 
+STRANGERS_SHARE = 20
+"""Times as long as such a look took, at least, until the next: ten thousand that return at once are all strangers at
+first, and the server needs the time to let them in. Meanwhile epoll reports what they send."""
+
 TRIM_AFTER = 5.0
 """Seconds from the end of a stranger's connection, or of one that sent much, until memory is given back."""
 
@@ -81,6 +85,8 @@ class WatchedConnection:
     """Of the received bytes, those that were read."""
     unread: int = 0
     """Of the received bytes, those that were not."""
+    held: int = 0
+    """What a stranger's connection counts for in `_stranger_bytes`."""
     ended: bool = False
     """We have ended it."""
     closed: bool = False
@@ -123,6 +129,8 @@ class ConnectionWatch:
         self._watched: dict[int, WatchedConnection] = {}
         self._unproved: dict[WatchedConnection, None] = {}
         """Those to the request port by which no message of an accepted key has come, the oldest first."""
+        self._stranger_bytes = 0
+        """What all of them hold unread, beyond what each sends to arrive."""
         self._requesting = 0
         """Connections to the request port."""
         self._epoll = select.epoll()
@@ -218,15 +226,24 @@ class ConnectionWatch:
         self._resting = []
         active.update(dict.fromkeys(self._take_news()))
         active.update((self._watched[number], None) for number in ready if number in self._watched)
-        if now >= self._strangers_at:
-            self._strangers_at = now + STRANGERS_EVERY
-            active.update(self._unproved)
         for connection in active:
             self._look(connection, now, again=connection.number in ready)
-        self._bound_strangers()
+        if now >= self._strangers_at:
+            self._look_at_strangers(now, active)
+        if active:
+            self._bound_strangers()
         if self._trim_at and now >= self._trim_at:
             self._trim_at = 0.0
             _give_back_memory()
+
+    def _look_at_strangers(self, now: float, seen: dict[WatchedConnection, None]) -> None:
+        """Look at those that were not `seen` in this turn, and add them."""
+        began = time.monotonic()
+        others = [each for each in self._unproved if each not in seen]
+        for connection in others:
+            self._compare(connection, now)
+        seen.update(dict.fromkeys(others))
+        self._strangers_at = now + max(STRANGERS_EVERY, STRANGERS_SHARE * (time.monotonic() - began))
 
     def _take_news(self) -> list[WatchedConnection]:
         """Connections that were opened since the last turn and are not over."""
@@ -236,7 +253,7 @@ class ConnectionWatch:
             if connection.closed:
                 if not connection.accepted or connection.credit > TRIM_BYTES:
                     self._plan_trim()
-                self._unproved.pop(connection, None)
+                self._no_stranger(connection)
                 if self._watched.get(connection.number) is connection:
                     del self._watched[connection.number]
                     self._requesting -= not connection.publish
@@ -251,21 +268,32 @@ class ConnectionWatch:
         return opened
 
     def _look(self, connection: WatchedConnection, now: float, *, again: bool) -> None:
-        """Compare, end what is over its limit; one that has just received something is looked at once more."""
-        if connection.ended or connection.closed:
+        """Compare; one that has just received something is looked at once more, others are reported when they do."""
+        if not self._compare(connection, now):
             return
+        if again:
+            self._resting.append(connection)
+        else:
+            with contextlib.suppress(OSError):
+                self._epoll.modify(connection.number, _ACTIVE)
+
+    def _compare(self, connection: WatchedConnection, now: float) -> bool:
+        """Compare, and end one that is over its limit; whether it goes on."""
+        if connection.ended or connection.closed:
+            return False
         try:
             connection.count(now)
-            if again:
-                self._resting.append(connection)
-            else:
-                self._epoll.modify(connection.number, _ACTIVE)
         except OSError:
-            return  # it is over, as the server will tell
+            return False  # it is over, as the server will tell
         if connection.accepted:
-            self._unproved.pop(connection, None)
+            self._no_stranger(connection)
+        elif connection in self._unproved:
+            held = max(0, connection.unread - ARRIVAL_BYTES)
+            self._stranger_bytes += held - connection.held
+            connection.held = held
         if connection.unread > self._limit_of(connection):
             self._end(connection, "subscription-bytes" if connection.publish else "connection-bytes")
+        return not connection.ended
 
     def _limit_of(self, connection: WatchedConnection) -> int:
         if connection.publish:
@@ -286,11 +314,8 @@ class ConnectionWatch:
                 most = max(by_address, key=lambda each: (each not in passed_on, by_address[each]))
                 by_address -= Counter((most,))  # leaves no address without one
                 self._end(self._dispensable(most, arrived), "connections")
-        total = sum(each.unread - ARRIVAL_BYTES for each in self._unproved if each.unread > ARRIVAL_BYTES)
-        while total > self._limits.stranger.total_bytes:
-            largest = max(self._unproved, key=lambda each: each.unread)
-            total -= largest.unread - ARRIVAL_BYTES
-            self._end(largest, "total-bytes")
+        while self._stranger_bytes > self._limits.stranger.total_bytes:
+            self._end(max(self._unproved, key=lambda each: each.held), "total-bytes")
 
     def _dispensable(self, address: str, arrived: float) -> WatchedConnection:
         """The oldest connection of an address, if it was opened before `arrived`; else the newest.
@@ -305,13 +330,20 @@ class ConnectionWatch:
             else next(each for each in reversed(self._unproved) if each.address == address)
         )
 
+    def _no_stranger(self, connection: WatchedConnection) -> None:
+        """It has proved itself, or is over."""
+        if connection in self._unproved:
+            del self._unproved[connection]
+            self._stranger_bytes -= connection.held
+            connection.held = 0
+
     def _plan_trim(self) -> None:
         self._trim_at = self._trim_at or time.monotonic() + TRIM_AFTER
 
     def _end(self, connection: WatchedConnection, limit: str) -> None:
         if not connection.ended:
             connection.ended = True
-            self._unproved.pop(connection, None)
+            self._no_stranger(connection)
             end_connection(connection.number, connection.port)
             self._plan_trim()
             proved = connection.accepted or connection.publish

@@ -375,10 +375,17 @@ def test_there_is_room_for_more_once_minions_have_read_what_they_were_sent(contr
     web = controller.peer("web1")
     _round_trip(controller, web, "web1")
     assert controller.server.has_room(web.keys.public)
-    controller.server.send(web.keys.public, msgspec.structs.replace(LARGE, data=bytes(16 * 1024 * 1024)))
-    assert not controller.server.has_room(), "what was only handed over counts at once"
-    web.wait(Blob)
-    _until(lambda: controller.server.has_room(web.keys.public))
+    large = msgspec.structs.replace(LARGE, data=bytes(16 * 1024 * 1024))
+
+    def counts_at_once() -> bool:
+        controller.server.send(web.keys.public, large)
+        has_room = controller.server.has_room()
+        web.wait(Blob)
+        _until(lambda: controller.server.has_room(web.keys.public))
+        return not has_room
+
+    # Where this thread does not get the processor in between, a message may have been read before it is looked.
+    assert any(counts_at_once() for _ in range(5)), "what was only handed over counts at once"
     for _ in range(1000):
         controller.server.send(web.keys.public, KeyState(state="accepted"))
     assert controller.server.has_room(), "small messages are not counted"
