@@ -3,10 +3,15 @@
 import os
 
 import pytest
+import structlog
 from hypothesis import HealthCheck, settings
 
 settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("any machine")  # no test passes or fails by time
+
+# Tracebacks as structlog shows them where rich is there, with the values of all variables, take seconds each.
+_SHOWN = structlog.dev.ConsoleRenderer(colors=False, exception_formatter=structlog.dev.plain_traceback)
+structlog.configure(processors=[*structlog.get_config()["processors"][:-1], _SHOWN])
 
 
 def pytest_addoption(parser):

@@ -420,7 +420,9 @@ class SimulatedFleet:
         results = RunResults(
             context=context, reconciler=self.reconciler, redactor=redactor, keep_runs=50, keep_bytes=2**30
         )
-        keys = SimpleNamespace(rotations=SimpleNamespace(announce=lambda key: None))
+        keys = SimpleNamespace(
+            rotations=SimpleNamespace(announce=lambda key: None), take_together=lambda key_requests: None
+        )
         mines = SimpleNamespace(changed=lambda: None)
         others = SimpleNamespace(
             files=SimpleNamespace(forget=lambda key: None), mine_pace=SimpleNamespace(forget=lambda minion: None)

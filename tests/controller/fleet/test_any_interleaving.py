@@ -98,6 +98,7 @@ class AnyInterleaving(WeightedRules, RuleBasedStateMachine):
 
     def __init__(self):
         super().__init__()
+        self.logged = structlog.get_config()
         structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
         self.folder = Path(tempfile.mkdtemp(prefix="saltern-fleet-", dir=MEMORY))
         self.fleet = None
@@ -115,7 +116,7 @@ class AnyInterleaving(WeightedRules, RuleBasedStateMachine):
         self.all_go_on(4)
 
     def teardown(self):
-        structlog.reset_defaults()
+        structlog.configure(**self.logged)
         if self.fleet is not None:
             try:
                 self.comes_to_its_end()
@@ -384,7 +385,7 @@ class AnyInterleaving(WeightedRules, RuleBasedStateMachine):
 
 
 AnyInterleaving.TestCase.settings = settings(
-    max_examples=2000 if effort.FULL else 40,
+    max_examples=2000 if effort.FULL else 10,
     stateful_step_count=40,
     deadline=None,
     derandomize=not effort.FULL,
@@ -411,7 +412,7 @@ sequences = st.one_of(
 
 
 @settings(
-    max_examples=effort.examples(100),
+    max_examples=100 if effort.FULL else 10,
     deadline=None,
     derandomize=not effort.FULL,
     database=None,
