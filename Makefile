@@ -8,7 +8,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check -q
 
 export PYTHONPATH := tests/rig
 
-.PHONY: docs example packages packages-test forge-descriptions attack predictions salt-tests second-opinion structure fuzz states soak help demo test check lint types contracts bytecode e2e bench oracle lock wheel clean
+.PHONY: docs example packages packages-test containers-test forge-descriptions attack predictions salt-tests second-opinion structure fuzz states soak help demo test check lint types contracts bytecode e2e bench oracle lock wheel clean
 .DEFAULT_GOAL := help
 
 help: ## show this
@@ -104,6 +104,9 @@ packages: $(READY) ## Debian packages and RPMs of this tree in dist/, where dpkg
 
 packages-test: bytecode ## the packages, built, installed and run on roots to throw away; as root
 	@SALTERN_E2E=1 SALTERN_PACKAGES=1 $(BIN)/pytest -rs -s tests/e2e/test_packages.py
+
+containers-test: bytecode ## the image and the compose file, built and run by podman; as root
+	@SALTERN_E2E=1 SALTERN_CONTAINERS=1 $(BIN)/pytest -rs -s tests/e2e/test_compose.py
 
 clean: ## remove .venv and caches
 	@rm -rf .venv .cache dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
