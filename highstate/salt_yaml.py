@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import base64
 import binascii
-import re
 from collections.abc import Hashable, Iterator
 from typing import Any
 
@@ -18,14 +17,7 @@ import yaml
 from yaml.constructor import ConstructorError
 
 from highstate.types import Value
-
-MAX_NODES = 2_000_000
-"""Values that a document may have with all its aliases unfolded."""
-
-MAX_DEPTH = 1_000
-"""Collections in collections."""
-_BRACKETS = re.compile(r"[\[\]{}]")
-_DEEP_INDENT = re.compile(r"^[ \t\-?:]{1000}", re.MULTILINE)
+from options.yaml_bounds import refuse_depth, refuse_unfolding
 
 _NO_VALUES = frozenset(("", "---", "..."))
 _DIGITS = frozenset("0123456789_")
@@ -108,7 +100,7 @@ def load_whole(text: str, kind: type[SaltLoader] = SaltLoader) -> Value:
         if node is None:
             return None
         if "*" in text:
-            _refuse_unfolding(node)
+            refuse_unfolding(node)
         return loader.construct_document(node)
     except RecursionError:
         raise ConstructorError(None, None, "the document is nested too deeply") from None
@@ -117,56 +109,6 @@ def load_whole(text: str, kind: type[SaltLoader] = SaltLoader) -> Value:
         raise ConstructorError(None, None, f"a value cannot be read: {error}", mark) from error
     finally:
         loader.dispose()
-
-
-def refuse_depth(text: str) -> None:
-    """Refuse what is nested so deeply that libyaml's reader, which calls itself, would end the process."""
-    if not _may_be_deep(text):
-        return
-    depth = 0
-    for event in yaml.parse(text, Loader=yaml.CSafeLoader):
-        if isinstance(event, yaml.CollectionStartEvent):
-            depth += 1
-            if depth > MAX_DEPTH:
-                mark: Any = event.start_mark
-                raise ConstructorError(None, None, "the document is nested too deeply", mark)
-        elif isinstance(event, yaml.CollectionEndEvent):
-            depth -= 1
-
-
-def _may_be_deep(text: str) -> bool:
-    """A quick look: brackets that stay open, or a long row of spaces, dashes and question marks before a value."""
-    if text.count("[") + text.count("{") > MAX_DEPTH:
-        depth = 0
-        for bracket in _BRACKETS.findall(text):
-            depth += 1 if bracket in "[{" else -1
-            if depth > MAX_DEPTH:
-                return True
-    return _DEEP_INDENT.search(text) is not None
-
-
-def _refuse_unfolding(root: yaml.Node) -> None:
-    """Count values with every alias unfolded; an alias inside its own anchor unfolds for ever."""
-    sizes: dict[int, int] = {}
-
-    def size(node: yaml.Node) -> int:
-        known = sizes.get(id(node))
-        if known == -1:
-            raise ConstructorError(None, None, "an alias stands inside its own anchor", node.start_mark)
-        if known is not None:
-            return known
-        sizes[id(node)] = -1
-        total = 1
-        if isinstance(node, yaml.SequenceNode):
-            total += sum(size(item) for item in node.value)
-        elif isinstance(node, yaml.MappingNode):
-            total += sum(size(key) + size(value) for key, value in node.value)
-        if total > MAX_NODES:
-            raise ConstructorError(None, None, f"its aliases unfold into more than {MAX_NODES} values", node.start_mark)
-        sizes[id(node)] = total
-        return total
-
-    size(root)
 
 
 def read_word(word: str) -> Value:

@@ -1,6 +1,6 @@
 """The text of a configuration file as options that know where they stand.
 
-Called by the configurations of the controller and of the minion, which read the files and say which is laid over which.
+Called by the configurations of the controller and of the minion, which say which file is laid over which.
 YAML is imported when there is something to parse: an agent that is idle does not need it.
 """
 
@@ -8,8 +8,11 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+
+from options.bounded_files import CONFIG_BYTES, FileRefused, read_bounded
 
 if TYPE_CHECKING:
     import yaml
@@ -35,9 +38,9 @@ class Fault(NamedTuple):
 class UnreadableDocument(Exception):
     """A text that holds no options; `fault` says where and why."""
 
-    def __init__(self, place: str, message: str) -> None:
-        super().__init__(f"{place}: {message}")
-        self.fault = Fault(place, message)
+    def __init__(self, place: str, message: str, hint: str = "") -> None:
+        self.fault = Fault(place, message, hint)
+        super().__init__(str(self.fault))
 
 
 class Option(NamedTuple):
@@ -55,6 +58,30 @@ class Option(NamedTuple):
             if (place := self.inner.get(tuple(inside[:length]))) is not None:
                 return place
         return self.place
+
+
+_MOST_VALUES = 1_000_000
+"""Values of a file, each counted as often as an alias refers to it."""
+_NO_YAML = "mend the line, or the one before it: quote texts with `: `, `#`, `{` or `%`, and indent with spaces"
+
+
+def read_document(path: Path) -> dict[str, Option]:
+    """The options of a file, which may be anything. UnreadableDocument when it holds none."""
+    return parse_document(read_config_text(path), str(path))
+
+
+def read_config_text(path: Path, place: str = "") -> str:
+    """The text of a file of a configuration, or of one that an option names which stands at `place`.
+
+    UnreadableDocument when it is no regular file, is too large or is no text.
+    """
+    try:
+        return read_bounded(path, CONFIG_BYTES, follow=True).decode()
+    except FileRefused as refused:
+        said = str(refused) if place else str(refused).removeprefix(f"{path} ")
+        raise UnreadableDocument(place or str(path), said) from None
+    except UnicodeDecodeError as error:
+        raise UnreadableDocument(str(path), f"is not UTF-8: {error}", "save it as UTF-8") from None
 
 
 def parse_document(text: str, name: str) -> dict[str, Option]:
@@ -80,18 +107,28 @@ def _document(text: str, name: str) -> Iterator[tuple[Any, yaml.Node | None]]:
     """A loader and the node of the whole text; what the body does with them may fail as the text may."""
     import yaml
 
+    from options.yaml_bounds import refuse_depth, refuse_unfolding
+
     make_loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     try:
+        refuse_depth(text)
         loader = make_loader(text)
         try:
-            yield loader, loader.get_single_node()
+            node = loader.get_single_node()
+            if node is not None and "*" in text:
+                refuse_unfolding(node, _MOST_VALUES)
+            yield loader, node
         finally:
             loader.dispose()
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
-        raise UnreadableDocument(f"{name}:{mark.line + 1}" if mark else name, f"is no YAML: {error.problem}") from error
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
-        raise UnreadableDocument(name, f"is no YAML: {error}") from error
+        place, at = (f"{name}:{mark.line + 1}", f" (column {mark.column + 1})") if mark else (name, "")
+        hint = "" if isinstance(error, yaml.constructor.ConstructorError) else _NO_YAML
+        raise UnreadableDocument(place, f"is no YAML: {error.problem}{at}", hint) from error
+    except RecursionError as error:
+        raise UnreadableDocument(name, "is nested too deeply") from error
+    except (yaml.YAMLError, ValueError) as error:
+        raise UnreadableDocument(name, f"is no YAML: {error}", _NO_YAML) from error
 
 
 def merge_options(old: Option, new: Option, *, join_lists: bool = False) -> Option:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ssl
 
 from controller.config.api import ApiSettings, TlsOptions
+from options.bounded_files import CONFIG_BYTES, FileRefused, read_bounded
 
 
 def api_file_faults(settings: ApiSettings) -> list[tuple[str, str]]:
@@ -17,8 +18,9 @@ def api_file_faults(settings: ApiSettings) -> list[tuple[str, str]]:
             faults.append((str(error), "name a PEM certificate with its chain, and the key that belongs to it"))
     if settings.oidc is not None and settings.oidc.ca_file is not None:
         try:
+            read_bounded(settings.oidc.ca_file, CONFIG_BYTES, follow=True)  # OpenSSL waits for a fifo
             ssl.create_default_context(cafile=str(settings.oidc.ca_file))
-        except (OSError, ssl.SSLError) as error:
+        except (FileRefused, OSError, ssl.SSLError) as error:
             faults.append((f"oidc: ca_file {settings.oidc.ca_file}: {error}", "name a PEM file of certificates"))
     return faults
 
@@ -31,9 +33,9 @@ def tls_context(options: TlsOptions) -> ssl.SSLContext:
     """The server's end of TLS: 1.2 and later, with the ciphers of Python's default. BadCertificate."""
     for path in (options.certificate, options.key):
         try:
-            path.read_bytes()
-        except OSError as error:
-            raise BadCertificate(f"tls: {path} cannot be read: {error.strerror}") from None
+            read_bounded(path, CONFIG_BYTES, follow=True)
+        except FileRefused as error:
+            raise BadCertificate(f"tls: {error}") from None
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     context.set_alpn_protocols(["http/1.1"])
     try:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from options.bounded_files import CONFIG_BYTES, FileRefused, read_bounded
 from options.document import Fault, Option
 
 MOST_ENGINES = 50
@@ -99,7 +100,15 @@ def _has(folder: Path, module: str) -> bool:
     if (folder / f"{module}.py").is_file() or (folder / module / "__init__.py").is_file():
         return True
     named = re.compile(rf"^__virtualname__ *= *[\"']{re.escape(module)}[\"']", re.MULTILINE)
-    return any(named.search(path.read_text(encoding="utf-8", errors="replace")) for path in folder.glob("*.py"))
+    return any(named.search(_text_of(path)) for path in folder.glob("*.py"))
+
+
+def _text_of(module: Path) -> str:
+    """The text of a module; empty for what is no file."""
+    try:
+        return read_bounded(module, CONFIG_BYTES, follow=True).decode(errors="replace")
+    except FileRefused:
+        return ""
 
 
 def _pairs(option: Option, faults: list[Fault]) -> Iterator[tuple[Sequence[str | int], Any, Any]]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from options.document import Fault, Option, UnreadableDocument, merge_options, parse_document
+from options.document import Fault, Option, UnreadableDocument, merge_options, read_document
 
 
 def read_files(main: Path, folder: Path) -> tuple[dict[str, Option], list[Fault]]:
@@ -21,20 +21,10 @@ def read_files(main: Path, folder: Path) -> tuple[dict[str, Option], list[Fault]
         return {}, [Fault(str(main.parent), f"cannot be read: {error.strerror}")]
     for path in files:
         try:
-            found = _options(path)
+            found = read_document(path)
         except UnreadableDocument as error:
             faults.append(error.fault)
             continue
         for name, option in found.items():
             options[name] = merge_options(options[name], option) if name in options else option
     return options, faults
-
-
-def _options(path: Path) -> dict[str, Option]:
-    try:
-        text = path.read_text(encoding="utf-8")
-    except OSError as error:
-        raise UnreadableDocument(str(path), f"cannot be read: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise UnreadableDocument(str(path), f"is not UTF-8: {error}") from error
-    return parse_document(text, str(path))

@@ -42,7 +42,7 @@ from highstate.compile_options import CompileOptions
 from minion.config.names import LogFormat
 from minion.config.salt_options import asks_for_nothing, said_of, salt_option
 from options.convert import convert_options, kinds_of
-from options.document import Fault, Option, UnreadableDocument, parse_value
+from options.document import Fault, Option, UnreadableDocument, parse_value, read_config_text
 from options.kinds import (
     Count,
     Flag,
@@ -385,10 +385,8 @@ def _reactor(option: Option | None, faults: list[Fault]) -> ReactorMap:
     """The option `reactor`, or what the file holds that it names."""
     if option is not None and isinstance(option.value, str):
         try:
-            option = parse_value(Path(option.value).read_text(encoding="utf-8"), option.value, option.place)
-        except (OSError, UnicodeDecodeError) as error:
-            faults.append(Fault(option.place, f"reactor: {option.value} cannot be read: {error}"))
-            return ReactorMap()
+            text = read_config_text(Path(option.value), f"{option.place}: reactor")
+            option = parse_value(text, option.value, option.place)
         except UnreadableDocument as error:
             faults.append(error.fault)
             return ReactorMap()

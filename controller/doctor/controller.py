@@ -52,9 +52,10 @@ def examine(config_dir: Path, seconds: float) -> Iterator[CheckFinding]:
         yield of_machine.configuration(file, tuple(str(fault) for fault in error.faults))
         return
     yield of_machine.configuration(file, (), settings.notes)
+    uid = _service_uid(settings)
+    yield of_machine.configuration_files(looks.configuration_files(config_dir, "controller"), uid)
     key = settings.pki_dir / "controller.key"
-    look = looks.look_at_file(key)
-    yield of_machine.key_file(key, look, _service_uid(settings))
+    yield of_machine.key_file(key, looks.look_at_file(key), uid)
     yield from _disk(settings)
     found, accepted = _store(settings)
     yield found

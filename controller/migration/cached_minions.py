@@ -16,9 +16,9 @@ from typing import Any
 
 import msgspec
 
-from controller.migration.bounded_files import FileRefused, read_bounded
 from controller.migration.limits import CACHE_FILE_BYTES, CACHED_MINIONS
 from highstate.data_limits import unbounded
+from options.bounded_files import FileRefused, read_bounded
 from wire.keys import valid_minion_id
 
 _DATETIME, _CONSTANT = 78, 79

@@ -10,13 +10,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from controller.migration.bounded_files import FileRefused
 from controller.migration.items import CheckReport, Item, Judgement, counted
 from controller.migration.options import ConvertedOptions, convert
 from controller.migration.salt_files import SaltFolder
 from controller.migration.trees import TreeFindings, TreeKind, look_at
 from controller.offline.show import GitLayers
 from controller.offline.trees import snapshot_of
+from options.bounded_files import FileRefused
 from options.document import Option
 
 _USUAL: Mapping[TreeKind, tuple[str, ...]] = {"states": ("/srv/salt",), "pillar": ("/srv/pillar",)}
@@ -79,7 +79,7 @@ def read_configuration(path: Path, root: Path = Path("/")) -> Configuration:
     """
     folder = SaltFolder(path, root)
     options = {"master": folder.options("master"), "minion": folder.options("minion")}
-    has = tuple(kind for kind in ("master", "minion") if options[kind] or (path / kind).is_file())
+    has = tuple(kind for kind in ("master", "minion") if options[kind] or (path / kind).exists())
     local = not options["master"] and options["minion"].get("file_client", Option("", "")).value == "local"
     of_trees = options["minion"] if local else options["master"]
     roots = {kind: _roots(kind, of_trees, root) for kind in _ROOTS}

@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Any
 
 from controller.migration import trial
-from controller.migration.bounded_files import FileRefused
 from controller.migration.check import Checked
 from controller.migration.items import Item, without_passwords
 from controller.migration.salt_files import ConfigurationKind
 from controller.policy.reading import POLICY_FILE, PolicyInvalid, read_policy
 from highstate.files import MemoryFiles
+from options.bounded_files import FileRefused
 
 NOTES = "NOTES.md"
 ACTS: Mapping[ConfigurationKind, tuple[str, ...]] = {

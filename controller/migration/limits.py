@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Final
 
-CONFIG_FILE_BYTES: Final = 4 * 1024 * 1024
-"""Of one file of the configuration; a larger one is not read."""
 CONFIG_FILES: Final = 1000
 """Of a configuration, included ones counted."""
 TREE_FILE_BYTES: Final = 2 * 1024 * 1024

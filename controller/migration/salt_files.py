@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, TypeAlias
 
-from controller.migration.bounded_files import FileRefused, read_bounded
-from controller.migration.limits import CONFIG_FILE_BYTES, CONFIG_FILES
+from controller.migration.limits import CONFIG_FILES
 from highstate.data_limits import unbounded
+from options.bounded_files import CONFIG_BYTES, FileRefused, read_bounded
 from options.document import Option, UnreadableDocument, merge_options, parse_document
 
 ConfigurationKind: TypeAlias = Literal["master", "minion"]
@@ -40,7 +40,7 @@ class SaltFolder:
         self.files += 1
         if self.files > CONFIG_FILES:
             raise FileRefused(f"{path}: there are more than {CONFIG_FILES} files")
-        data = read_bounded(found, CONFIG_FILE_BYTES)
+        data = read_bounded(found, CONFIG_BYTES)
         try:
             return data.decode("utf-8")
         except UnicodeDecodeError:
@@ -57,7 +57,7 @@ class SaltFolder:
     def options(self, kind: ConfigurationKind) -> dict[str, Option]:
         """The options of a configuration; none where there is no such file."""
         main = self.path / kind
-        options = self._parsed(main) if main.is_file() else {}
+        options = self._parsed(main) if main.exists() else {}
         default = Option(f"{kind}.d/*.conf", "")
         for include in (options.get("default_include", default), options.get("include")):
             found: dict[str, Option] = {}
@@ -113,7 +113,7 @@ class SaltFolder:
             if not inside:
                 self.not_read.append(f"{include.place}: include: {pattern!r} is not in {self.path}")
                 continue
-            yield from sorted(path for path in self.path.glob(inside) if path.is_file())
+            yield from sorted(path for path in self.path.glob(inside) if path.exists() and not path.is_dir())
 
     def _pattern_inside(self, pattern: object) -> str:
         """A pattern relative to the folder; empty where it is none, or leads out of it."""

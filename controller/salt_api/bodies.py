@@ -17,7 +17,8 @@ from litestar.datastructures.headers import Accept
 
 from controller.api import encoding
 from controller.schema.errors import ServiceError
-from highstate.salt_yaml import load_whole, refuse_depth
+from highstate.salt_yaml import load_whole
+from options.yaml_bounds import refuse_depth
 
 JSON: Final = "application/json"
 YAML: Final = "application/x-yaml"

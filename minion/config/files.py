@@ -12,7 +12,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from options.document import Fault, Option, UnreadableDocument, merge_options, parse_document
+from options.document import Fault, Option, UnreadableDocument, merge_options, read_document
 
 DEFAULT_INCLUDE = "minion.d/*.conf"
 _DEEPEST = 20
@@ -32,7 +32,7 @@ def read_files(config_dir: Path, faults: list[Fault]) -> dict[str, Option]:
     if config_dir.is_dir() and not os.access(config_dir, os.R_OK | os.X_OK):
         raise BadMinionSettings(f"{config_dir} cannot be read: Permission denied")
     main = config_dir / "minion"
-    options = parse_file(main, faults) if main.is_file() else {}
+    options = parse_file(main, faults) if main.exists() else {}
     for include in (options.get("default_include", Option(DEFAULT_INCLUDE, "")), options.get("include")):
         found: dict[str, Option] = {}
         for path in _named(include, config_dir, faults):
@@ -47,11 +47,9 @@ def read_files(config_dir: Path, faults: list[Fault]) -> dict[str, Option]:
 def parse_file(path: Path, faults: list[Fault]) -> dict[str, Option]:
     """The options of one file; what is wrong with it is appended to the faults."""
     try:
-        return parse_document(path.read_text(encoding="utf-8"), str(path))
+        return read_document(path)
     except UnreadableDocument as error:
         faults.append(error.fault)
-    except (OSError, UnicodeDecodeError) as error:
-        faults.append(Fault(str(path), f"cannot be read: {error}"))
     return {}
 
 
@@ -76,7 +74,8 @@ def _named(include: Option | None, folder: Path, faults: list[Fault]) -> Iterato
             faults.append(Fault(place, f"include must be the path of a file, or a list of them, not {pattern!r}"))
             continue
         whole = os.path.join(folder, os.path.expanduser(pattern))  # noqa: PTH111, PTH118  (glob takes text)
-        yield from (Path(path) for path in sorted(glob.glob(whole)) if os.path.isfile(path))  # noqa: PTH113, PTH207
+        found = (Path(path) for path in sorted(glob.glob(whole)))  # noqa: PTH207
+        yield from (path for path in found if path.exists() and not path.is_dir())
 
 
 def _both(old: Option, new: Option) -> Option:

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from minion.config.files import BadMinionSettings, parse_file, read_files
 from minion.config.groups import DEFAULT_OPTIONS, MinionOptions
 from minion.config.names import is_minion_id
-from options.document import Fault, Option
+from options.document import Fault, Option, UnreadableDocument, read_config_text
 
 COMMAND_LINE = "command line"
 """Where an option comes from that is in no file."""
@@ -154,17 +154,18 @@ def static_grains(config_dir: Path) -> dict[str, Any]:
 
 def _grains_of(config_dir: Path, faults: list[Fault]) -> dict[str, Any]:
     path = config_dir / "grains"
-    return {name: grain.value for name, grain in parse_file(path, faults).items()} if path.is_file() else {}
+    return {name: grain.value for name, grain in parse_file(path, faults).items()} if path.exists() else {}
 
 
 def _default_id(config_dir: Path, faults: list[Fault]) -> str:
     kept = config_dir / "minion_id"
     try:
-        name = kept.read_text(encoding="utf-8").strip()
-    except FileNotFoundError:
-        name, kept = os.uname().nodename, Path("the name of this host")
-    except (OSError, UnicodeDecodeError) as error:
-        faults.append(Fault(str(kept), f"cannot be read: {error}"))
+        if kept.exists():
+            name = read_config_text(kept).strip()
+        else:
+            name, kept = os.uname().nodename, Path("the name of this host")
+    except UnreadableDocument as error:
+        faults.append(error.fault)
         return ""
     if is_minion_id(name):
         return name

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 from minion.doctor.finding import CheckFinding, fail, warn, well
@@ -69,6 +70,25 @@ def key_file(path: Path, look: FileLook | None, uid: int) -> CheckFinding:
     if look.uid != uid:
         return fail("key", f"{path} belongs to uid {look.uid}, not to {uid}", f"chown {uid} {path}")
     return well("key", f"{path} is for its user alone")
+
+
+def configuration_files(looks: Mapping[Path, FileLook | None], uid: int) -> CheckFinding:
+    """Nobody else can change what is configured: who can does what root, or the service's user, can.
+
+    Args:
+        looks: what the folder and its files are; None for one that is not there.
+        uid: of the user of the service.
+    """
+    for path, look in looks.items():
+        if look is None or look.error:
+            continue
+        if look.uid not in (0, uid):
+            return fail("permissions", f"{path} belongs to uid {look.uid}, who can change it", f"chown root {path}")
+        if look.mode & 0o002:
+            return fail(
+                "configuration", f"{path} has mode {look.mode:04o}: everybody can change it", f"chmod o-w {path}"
+            )
+    return well("permissions", f"nobody but root and uid {uid} can change it" if uid else "only root can change it")
 
 
 def disk_space(name: str, folder: Path, free: int | None, inodes: int | None) -> CheckFinding:

@@ -63,6 +63,13 @@ def look_at_file(path: Path) -> FileLook | None:
     return FileLook(mode=stat.S_IMODE(mode), uid=found.st_uid, is_file=stat.S_ISREG(mode), is_link=stat.S_ISLNK(mode))
 
 
+def configuration_files(config_dir: Path, name: str) -> dict[Path, FileLook | None]:
+    """What a folder of configuration, `name` in it and `name`.d/*.conf are; of links, what they lead to."""
+    folder = config_dir / f"{name}.d"
+    paths = (config_dir, config_dir / name, folder, *sorted(folder.glob("*.conf")))
+    return {path: look_at_file(path.resolve()) for path in paths}
+
+
 def free_space(folder: Path) -> tuple[int | None, int | None]:
     """Bytes and inodes that are free where a folder is, or will be made."""
     for each in (folder, *folder.parents):

@@ -39,6 +39,7 @@ def examine(config_dir: Path, seconds: float) -> Iterator[CheckFinding]:
         yield judgements.configuration(file, tuple(str(error).splitlines()))
         return
     yield judgements.configuration(file, (), settings.warnings)
+    yield judgements.configuration_files(looks.configuration_files(config_dir, "minion"), os.geteuid())
     yield from _files(settings)
     yield judgements.open_files(looks.descriptor_limit(), _DESCRIPTORS, "a process of this user")
     yield judgements.unit_active(UNIT, looks.unit_state(UNIT))

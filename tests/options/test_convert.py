@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import socket
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -13,7 +15,7 @@ import pytest
 
 from options import kinds
 from options.convert import Unwanted, convert_options, convert_value, kinds_of
-from options.document import UnreadableDocument, merge_options, parse_document
+from options.document import UnreadableDocument, merge_options, parse_document, read_config_text, read_document
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -125,9 +127,69 @@ def test_lists_are_joined_when_asked_for():
     assert merge_options(old, new, join_lists=True).value == [1, 2, 3]
 
 
-def test_aliases_are_walked_once():
-    rows = "\n".join(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]" for n in range(1, 60))
-    assert len(parse_document(f"a0: &a0 [1]\n{rows}\n", "f")) == 60
+def bomb(rows):
+    """Each row refers to the one before nine times."""
+    lines = (f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]" for n in range(1, rows))
+    return "\n".join(["a0: &a0 [1]", *lines, ""])
+
+
+def test_aliases_are_walked_once_and_unfold_to_so_much():
+    assert len(parse_document(bomb(6), "f")) == 6
+    for text in (bomb(60), "a: &a {b: *a}\n", "a: &a {x: 1}\nb: &b {<<: [*a, *b]}\n"):
+        with pytest.raises(UnreadableDocument, match=r"^f:\d+: is no YAML: (its aliases unfold|an alias stands)"):
+            parse_document(text, "f")
+
+
+@pytest.mark.parametrize(
+    "text", ["[" * 200_000, "a: " + "{a: " * 200_000, "- " * 200_000, "a: " + "[" * 700 + "]" * 700]
+)
+def test_what_is_nested_deeply_ends_no_process(text):
+    with pytest.raises(UnreadableDocument, match=r"^f(:\d+)?: .*nested too deeply"):
+        parse_document(text, "f")
+
+
+def test_a_fault_of_yaml_has_its_place_and_a_next_step():
+    with pytest.raises(UnreadableDocument) as raised:
+        parse_document("a: 1\nb: x: y\n", "f")
+    assert str(raised.value) == (
+        "f:2: is no YAML: mapping values are not allowed in this context (column 5); mend the line, or the one before "
+        "it: quote texts with `: `, `#`, `{` or `%`, and indent with spaces"
+    )
+
+
+@pytest.fixture
+def made(tmp_path):
+    """Makes what may lie in the place of a configuration file."""
+
+    def make(kind):
+        path = tmp_path / "x.conf"
+        match kind:
+            case "a fifo":
+                os.mkfifo(path)
+            case "a device":
+                path.symlink_to("/dev/zero")
+            case "a socket":
+                with socket.socket(socket.AF_UNIX) as listener:
+                    listener.bind(str(path))
+            case "a folder":
+                path.mkdir()
+            case "more than":
+                with path.open("wb") as file:
+                    file.truncate(8 << 30)  # no block of it is on the disk
+            case "cannot be read":
+                path.symlink_to(tmp_path / "none")
+        return path
+
+    return make
+
+
+@pytest.mark.parametrize("kind", ["a fifo", "a device", "a socket", "a folder", "more than", "cannot be read"])
+def test_what_is_no_file_is_refused_at_once(made, kind):
+    path = made(kind)
+    with pytest.raises(UnreadableDocument, match=rf"^{path}: .*({kind}|such device)"):
+        read_document(path)
+    with pytest.raises(UnreadableDocument, match=rf"^f:3: {path} .*({kind}|such device)"):
+        read_config_text(path, "f:3")
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from highstate.memo.sources import fresh
 from highstate.render.yaml.blocks import Blocks, read_blocks
-from highstate.salt_yaml import SaltLoader, load_whole, refuse_depth
+from highstate.salt_yaml import SaltLoader, load_whole
 from highstate.types import Value
+from options.yaml_bounds import refuse_depth
 
 
 def load_yaml(text: str, kind: type[SaltLoader] = SaltLoader) -> Value:

@@ -107,7 +107,8 @@ def test_all_faults_come_at_once_each_with_its_line(tmp_path: Path) -> None:
         "minion.d/x.conf:1: file_roots must be a mapping of saltenvs to lists of folders (of base it is none), "
         "not {'base': 7}",
         "minion.d/x.conf:4: grains_cache must be True or False, not 1",
-        "grains:2: is no YAML: did not find expected node content",
+        "grains:2: is no YAML: did not find expected node content (column 1); mend the line, or the one before "
+        "it: quote texts with `: `, `#`, `{` or `%`, and indent with spaces",
     ]
 
 

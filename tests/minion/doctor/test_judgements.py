@@ -10,6 +10,7 @@ from minion.doctor import judgements as j
 from minion.doctor.looks import FileLook, HandshakeLook
 
 KEY = Path("/etc/saltern/pki/minion/minion.key")
+FOLDER = Path("/etc/saltern")
 MIB = 1024 * 1024
 
 CASES = [
@@ -27,6 +28,11 @@ CASES = [
     ("FAIL", j.key_file(KEY, FileLook(mode=0o600, uid=1000), 0)),
     ("FAIL", j.key_file(KEY, FileLook(mode=0o600, is_link=True, is_file=False), 0)),
     ("FAIL", j.key_file(KEY, FileLook(error="Permission denied"), 0)),
+    ("OK", j.configuration_files({KEY: FileLook(mode=0o664, uid=0), FOLDER: None}, 1000)),
+    ("OK", j.configuration_files({KEY: FileLook(mode=0o644, uid=1000)}, 1000)),
+    ("FAIL", j.configuration_files({KEY: FileLook(mode=0o644, uid=1001)}, 1000)),
+    ("FAIL", j.configuration_files({KEY: FileLook(mode=0o646, uid=0)}, 0)),
+    ("FAIL", j.configuration_files({FOLDER: FileLook(mode=0o777, uid=0, is_file=False)}, 0)),
     ("OK", j.disk_space("cache", KEY, 10_000 * MIB, 100_000)),
     ("OK", j.disk_space("cache", KEY, 10_000 * MIB, None)),
     ("WARN", j.disk_space("cache", KEY, 100 * MIB, 100_000)),

@@ -157,11 +157,11 @@ def _facts(path: Path | None) -> list[Any]:
 
 
 def _compared(sides: Sides, install: SaltInstall, cachedir: Path | None, pattern: str, most: int) -> CompareReport:
-    from controller.migration.bounded_files import FileRefused
     from controller.migration.cached_minions import cached_minions, evenly
     from controller.migration.check import cache_of, not_fetched
     from controller.migration.compare import compare, report_of, salt_world
     from controller.migration.salt_process import SaltFailed, SaltProcess
+    from options.bounded_files import FileRefused
 
     cachedir = cachedir or cache_of(sides.configuration, sides.root)
     try:
