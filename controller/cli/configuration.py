@@ -48,9 +48,7 @@ def settings_of(config_dir: Path, *, whole: bool = False) -> ControllerSettings:
 
     check_folder(config_dir)
     try:
-        settings = config.load_settings(config_dir)
-        if whole:
-            config.check_whole(settings)
+        settings = config.load_whole(config_dir) if whole else config.load_settings(config_dir)
     except config.BadControllerSettings as error:
         faults = [str(fault) for fault in error.faults]
         hint = "" if _is_readable(config_dir) else _NOT_READABLE

@@ -173,9 +173,11 @@ RolloutCommands: TypeAlias = Annotated[
 class BadControllerSettings(Exception):
     """The configuration cannot be used; one line for each fault, with its file and line."""
 
-    def __init__(self, faults: list[Fault]) -> None:
+    def __init__(self, faults: list[Fault], rest: ControllerSettings | None = None) -> None:
         super().__init__("\n".join(str(fault) for fault in faults))
         self.faults = tuple(faults)
+        self.rest = rest
+        """What else the files say, with defaults in place of what is wrong."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -365,7 +367,7 @@ def _settings(options: Mapping[str, Option], faults: list[Fault], config_dir: Pa
     )
     faults += _contradictions(settings)
     if faults:
-        raise BadControllerSettings(sorted(faults, key=_position(options)))
+        raise BadControllerSettings(sorted(faults, key=_position(options)), settings)
     return settings
 
 
@@ -458,10 +460,25 @@ def check_libraries(settings: ControllerSettings) -> None:
         raise BadControllerSettings(faults)
 
 
-def check_whole(settings: ControllerSettings) -> None:
-    """All that is checked before a start, beyond what `load_settings` has seen. Raises BadControllerSettings."""
-    for check in (check_git, check_engines, check_api, check_executor, check_traces, check_libraries):
-        check(settings)
+def load_whole(config_dir: Path) -> ControllerSettings:
+    """The configuration with all that is checked before a start. BadControllerSettings has the faults of all checks."""
+    faults: list[Fault] = []
+    try:
+        settings = load_settings(config_dir)
+    except BadControllerSettings as error:
+        if error.rest is None:
+            raise
+        settings, faults = error.rest, list(error.faults)
+    # Faults of the remotes follow from no others; those of the rest could.
+    others = () if faults else (check_engines, check_api, check_executor, check_traces, check_libraries)
+    for check in (check_git, *others):
+        try:
+            check(settings)
+        except BadControllerSettings as error:
+            faults += error.faults
+    if faults:
+        raise BadControllerSettings(sorted(faults, key=_position(settings.given)))
+    return settings
 
 
 def check_executor(settings: ControllerSettings) -> None:

@@ -17,8 +17,7 @@ from controller.compilation.sources import open_source
 from controller.config.settings import (
     BadControllerSettings,
     ControllerSettings,
-    check_whole,
-    load_settings,
+    load_whole,
 )
 from controller.doctor import judgements
 from controller.store import StoreError, schema
@@ -46,8 +45,7 @@ def examine(config_dir: Path, seconds: float) -> Iterator[CheckFinding]:
     yield from of_this_machine()
     file = str(config_dir / "controller")
     try:
-        settings = load_settings(config_dir)
-        check_whole(settings)
+        settings = load_whole(config_dir)
     except BadControllerSettings as error:
         yield of_machine.configuration(file, tuple(str(fault) for fault in error.faults))
         return

@@ -14,8 +14,7 @@ from controller.config.access import OPTIONS as ACCESS_OPTIONS
 from controller.config.settings import (
     BadControllerSettings,
     ControllerSettings,
-    check_whole,
-    load_settings,
+    load_whole,
     settings_of_options,
 )
 from options.document import Fault, Option
@@ -101,9 +100,8 @@ def _has_reactor_file(settings: ControllerSettings) -> bool:
 
 
 def load_checked(config_dir: Path) -> ControllerSettings:
-    """The configuration with all that is checked before a start. BadControllerSettings has every fault of a step."""
-    settings = load_settings(config_dir)
+    """The configuration with all that is checked before a start. BadControllerSettings has every fault."""
+    settings = load_whole(config_dir)
     if not settings.given:
         raise BadControllerSettings([Fault(str(config_dir / "controller"), "there is no configuration any more")])
-    check_whole(settings)
     return settings

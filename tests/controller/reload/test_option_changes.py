@@ -73,3 +73,12 @@ def test_all_is_checked_as_before_a_start(read, tmp_path):
     read("gitfs_remotes: [{https://git.example.org/a.git: [{rooot: states}]}]\n")
     with pytest.raises(BadControllerSettings, match="rooot"):
         load_checked(tmp_path)
+
+
+def test_all_faults_are_told_at_once(read, tmp_path):
+    """Those of the options of git were told once the others were mended."""
+    (tmp_path / "controller").write_text("foo: 1\ngitfs_update_intervall: 3\nbar: 2\ngitfs_rooot: x\n")
+    with pytest.raises(BadControllerSettings) as raised:
+        load_checked(tmp_path)
+    assert [fault.place.rpartition(":")[2] for fault in raised.value.faults] == ["1", "2", "3", "4"]
+    assert "gitfs_update_interval" in str(raised.value), "a near name is offered"
