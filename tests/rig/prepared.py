@@ -19,9 +19,10 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import IO
+from typing import IO, NoReturn
 
 import saltern
 
@@ -30,6 +31,7 @@ _MOST_BYTES = 1 << 20
 _MODULES = {"minion": "minion.agent.agent"}
 """What the process of a verb has imported; of all others the controller."""
 _CONTROLLER = "controller.app"
+_COMMANDS = ("controller.cli.main", "controller.cli.verbs.controller", "controller.cli.verbs.run", "httpcore")
 
 
 class PreparedProcess:
@@ -106,8 +108,8 @@ def _end(process: subprocess.Popen[bytes], connection: socket.socket) -> None:
 
 def _serve(module: str, control: socket.socket) -> None:
     """Fork for each request; comes back in the forks alone, as `saltern` is to go on."""
-    importlib.import_module(module)
-    importlib.import_module("controller.cli.main")
+    for each in (module, *_COMMANDS):
+        importlib.import_module(each)
     gc.freeze()
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for those that watch the forks
     while True:
@@ -149,6 +151,29 @@ def _become(asked: Mapping[str, object], out: int, errors: int, told: int) -> No
         os.close(descriptor)
 
 
+def _run_to_its_end() -> NoReturn:
+    """Run `saltern`, and end as Python does, but leave the modules as they are.
+
+    To take apart what was imported costs a fork 0.1 s of processor time, since it writes to all of that memory first.
+    """
+    try:
+        saltern.main()
+        code: object = 0
+    except SystemExit as ended:
+        code = ended.code
+    except BaseException:
+        sys.excepthook(*sys.exc_info())  # type: ignore[arg-type]  # inside of `except` there is one
+        code = 1
+    threading._shutdown()  # type: ignore[attr-defined]  # waits for threads, after it has told pools to end theirs
+    atexit._run_exitfuncs()
+    if code is not None and not isinstance(code, int):
+        sys.stderr.write(f"{code}\n")
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(OSError):
+            stream.flush()
+    os._exit(0 if code is None else code if isinstance(code, int) else 1)
+
+
 if __name__ == "__main__":
     _serve(sys.argv[1], socket.socket(fileno=int(sys.argv[2])))
-    saltern.main()
+    _run_to_its_end()
