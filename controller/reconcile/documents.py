@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 import msgspec
@@ -20,6 +21,10 @@ MOST_BYTES = 8 * 1024 * 1024
 """Of these, as msgpack."""
 LARGEST = 64 * 1024
 """Bytes of a state that is kept."""
+MOST_DOCUMENTS = 256
+"""Documents that are kept unpacked: both of each minion that was sent one lately and has not begun its run."""
+DOCUMENT_BYTES = 256 * 1024
+"""Of msgpack, on average: larger ones take the room of several, and one that takes that of all is not kept."""
 
 
 class SharedChunk(NamedTuple):
@@ -70,6 +75,8 @@ _PARTS = msgspec.msgpack.Decoder(dict[str, msgspec.Raw])
 class _Unpacked(NamedTuple):
     plain: dict[str, Any]
     chunks: dict[str, Chunk]
+    room: int
+    """Bytes that it counts for."""
 
 
 def _unpack(packed: bytes, pool: ChunkPool) -> _Unpacked:
@@ -77,7 +84,8 @@ def _unpack(packed: bytes, pool: ChunkPool) -> _Unpacked:
     shared = {key: pool.take(bytes(raw)) for key, raw in _PARTS.decode(parts["chunks"]).items()}
     lows = {key: each.low for key, each in shared.items()}
     plain = {name: lows if name == "chunks" else msgspec.msgpack.decode(raw) for name, raw in parts.items()}
-    return _Unpacked(plain, {key: each.chunk for key, each in shared.items()})
+    chunks = {key: each.chunk for key, each in shared.items()}
+    return _Unpacked(plain, chunks, max(len(packed), DOCUMENT_BYTES))
 
 
 class Documents:
@@ -85,12 +93,12 @@ class Documents:
 
     Args:
         store: where they are.
-        bound: documents that are kept unpacked.
     """
 
-    def __init__(self, store: Store, *, bound: int = 32) -> None:
+    def __init__(self, store: Store) -> None:
         self._store = store
-        self._cache: LRUCache[str, _Unpacked] = LRUCache(bound)
+        room = MOST_DOCUMENTS * DOCUMENT_BYTES
+        self._cache: LRUCache[str, _Unpacked] = LRUCache(room, getsizeof=lambda kept: kept.room)
         self._pool = ChunkPool()
         self._lock = threading.Lock()
 
@@ -114,7 +122,9 @@ class Documents:
             if packed is None:
                 return None
             with self._lock:
-                found = self._cache[digest] = _unpack(packed, self._pool)
+                found = _unpack(packed, self._pool)
+                with suppress(ValueError):  # it is larger than all that is kept
+                    self._cache[digest] = found
         return found
 
     def desire(self, generation: int, digest: str, held: str) -> DesiredUpdate:

@@ -115,3 +115,18 @@ def test_a_whole_document_is_sent_as_it_is_kept(store):
         assert digest(apply(None, message.patch)) == message.digest
     with pytest.raises(LookupError):
         documents.desire(7, "f" * 64, "")
+
+
+def test_documents_are_kept_within_a_bound_of_bytes(store, monkeypatch):
+    monkeypatch.setattr(of_documents, "MOST_DOCUMENTS", 2)
+    monkeypatch.setattr(of_documents, "DOCUMENT_BYTES", 4_000)
+    documents = Documents(store)
+    small = [put(store, document_of(name, "text")) for name in ("web1", "web2")]
+    kept = [documents.document(each) for each in small]
+    assert all(documents.document(each) is one for each, one in zip(small, kept, strict=True))
+    huge = put(store, document_of("web3", "x" * 10_000))
+    assert documents.document(huge)["pillar"]["own"] == "web3"
+    assert documents.document(huge) is not documents.document(huge)
+    assert all(documents.document(each) is one for each, one in zip(small, kept, strict=True))
+    documents.document(put(store, document_of("web4", "text")))
+    assert documents.document(small[0]) is not kept[0]
