@@ -1,11 +1,15 @@
 """A password of the vault or of GnuPG gets to its minion, and nobody else ever sees it."""
 
+import contextlib
+import http.server
 import json
 import shutil
 import subprocess
+import threading
 
 import gnupg
 import pytest
+from otlp_collector import Collector
 from store_scan import found_in
 
 OLD, NEW, BRANCH = "correct-horse-1", "battery-staple-2", "tr0ub4dor-3"
@@ -31,10 +35,16 @@ said:
 
 @pytest.fixture
 def vaulted(make_rig):
-    """(rig, push(message, password), shown()): a minion with a password that GnuPG keeps."""
+    """(rig, written(password, states)): a minion with a password that GnuPG keeps."""
+    with vaulted_rig(make_rig) as made:
+        yield made
+
+
+@contextlib.contextmanager
+def vaulted_rig(make_rig, **options):
     if shutil.which("gpg") is None:
         pytest.skip("GnuPG is not installed")
-    rig = make_rig(minions={"web1": {}})
+    rig = make_rig(minions={"web1": {}}, **options)
     keys = rig.config / "gpgkeys"
     keys.mkdir(mode=0o700)
     gpg = gnupg.GPG(gnupghome=str(keys))
@@ -51,6 +61,48 @@ def vaulted(make_rig):
 
     yield rig, written
     subprocess.run(["gpgconf", "--homedir", str(keys), "--kill", "gpg-agent"], check=False)
+
+
+POLICY = """
+notifications:
+  group_wait: 0
+  group_interval: 1
+  routes:
+  - receivers: [hook]
+    template: whole
+  templates:
+    whole:
+      title: "{{ title }} {{ counts }}"
+      text: "{{ text }} {{ firing }} {{ resolved }} {{ labels }}"
+"""
+FAILING = (
+    STATES
+    + """
+"it fails with {{ pillar.password }}":
+  cmd.run:
+    - name: "echo the password is {{ pillar.password }} >&2; exit 1"
+"""
+)
+
+
+@contextlib.contextmanager
+def hook():
+    """(address, bodies that came there) of an HTTP server that takes notifications."""
+    taken = []
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_POST(self):
+            taken.append(self.rfile.read(int(self.headers["content-length"])).decode())
+            self.send_response(204)
+            self.end_headers()
+
+        def log_message(self, *_):
+            pass
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}/in", taken
+        server.shutdown()
 
 
 def clean(text):
@@ -114,6 +166,28 @@ def test_a_password_in_an_error_and_in_a_preview(vaulted):
     rig.wait("the error", lambda: rig.status()["web1"]["errors"])
     assert "<secret " in clean(json.dumps(rig.status()))
     clean(rig.log("controller", lines=10_000))
+
+
+def test_a_password_of_what_fails_is_in_no_trace_and_no_notification(make_rig):
+    """A state that fails, and a push that does not compile: both with the password in all texts that they have."""
+    with Collector() as collector, hook() as (url, taken):
+        receivers = {"hook": {"kind": "webhook", "url": url}}
+        options = {"otlp_endpoint": collector.endpoint, "notifications": {"receivers": receivers}}
+        with vaulted_rig(make_rig, **options) as (rig, written):
+            policy = rig.work / "states/saltern.yaml"
+            policy.write_text(policy.read_text() + POLICY)
+            written(OLD, FAILING)
+            rig.push("it fails")
+            rig.wait("the failure to be told", lambda: [each for each in taken if "minion_failed" in each])
+            written(NEW, FAILING + "\n{{ pillar.password }}: [\n")
+            rig.push("broken")
+            rig.wait("the error to be told", lambda: [each for each in taken if "compile_broken" in each])
+            names = {"push", "compile", "apply", "run"}
+            rig.wait("the spans", lambda: names <= {span.name for span in collector.spans})
+            assert all("<secret " in each for each in taken if '"minion_failed"' in each)
+            clean("\n".join(taken))
+            assert any("fail" in str(span.status) for span in collector.spans)
+            clean("\n".join(map(str, collector.spans)))
 
 
 def test_a_password_in_names_is_in_the_store_where_it_has_to_be_alone(vaulted):
