@@ -34,7 +34,7 @@ example: bytecode ## an example of examples/ on this machine, as its README says
 
 test: bytecode ## the tests, on up to four cores (those that change the machine are skipped; see e2e); JOBS=1
 	@$(BIN)/pytest -n $(JOBS) --dist loadfile -m "not alone and not e2e"
-	@$(BIN)/pytest -m "alone or e2e"
+	@$(BIN)/pytest -m "alone or e2e" $$(grep -rlE 'mark\.(alone|e2e)\b' tests --include='test_*.py')
 
 e2e: bytecode ## tests that install packages and run services on this machine; as root
 	@SALTERN_E2E=1 $(BIN)/pytest -m "e2e or fresh_root" -rs

@@ -13,6 +13,7 @@ import sys
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import vulture
@@ -94,6 +95,11 @@ def files(rooms: tuple[str, ...] = ROOMS) -> dict[str, Path]:
     return {_module(path): path for path in found}
 
 
+@cache
+def _parsed(path: Path) -> ast.Module:
+    return ast.parse(path.read_text())
+
+
 def _module(path: Path) -> str:
     parts = path.relative_to(ROOT).with_suffix("").parts
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
@@ -108,7 +114,7 @@ def crowded_folders() -> dict[str, int]:
 def functions() -> Iterator[Function]:
     """All functions of all rooms; a nested function counts by itself and within the one around it."""
     for path in files().values():
-        for node in ast.walk(ast.parse(path.read_text())):
+        for node in ast.walk(_parsed(path)):
             if isinstance(node, _FUNCTIONS):
                 place = f"{path.relative_to(ROOT)}:{node.lineno} {node.name}"
                 lines = (node.end_lineno or node.lineno) - node.lineno + 1
@@ -125,7 +131,7 @@ def imports() -> dict[str, set[str]]:
     modules = files()
     found: dict[str, set[str]] = defaultdict(set)
     for module, path in modules.items():
-        for node in _runtime_nodes(ast.parse(path.read_text())):
+        for node in _runtime_nodes(_parsed(path)):
             for imported in _imported(node, modules):
                 found[module] |= {imported, *_packages_of(imported)} - {module, *_packages_of(module)}
     return found
@@ -167,7 +173,7 @@ def folder_cycles() -> list[list[str]]:
     modules = files((*ROOMS, "tools"))
     siblings: dict[str, set[str]] = defaultdict(set)
     for module, path in modules.items():
-        for node in _runtime_nodes(ast.parse(path.read_text())):
+        for node in _runtime_nodes(_parsed(path)):
             for imported in _imported(node, modules):
                 if pair := _siblings(module, imported):
                     siblings[pair[0]].add(pair[1])
@@ -231,7 +237,7 @@ def repeated_names() -> dict[str, list[str]]:
     for module, path in files().items():
         if module.startswith("extmods.salt_compat"):
             continue
-        for node in ast.parse(path.read_text()).body:
+        for node in _parsed(path).body:
             name = node.name if isinstance(node, ast.ClassDef) else _alias(node)
             if name and not name.startswith("_"):
                 found[name].append(module)

@@ -56,6 +56,9 @@ def test_each_alert_fires_when_it_shall_and_not_before(promtool, prometheus_fold
     assert set(PLANTED) == {rule["alert"] for rule in alerts}
     for rules in prometheus_folder.glob("*.yml"):
         shutil.copy(rules, tmp_path)
+    for rule in alerts:
+        group = {"name": "one", "rules": [rule]}
+        (tmp_path / f"rules-{rule['alert']}.yml").write_text(yaml.safe_dump({"groups": [group]}))
     files = rule_tests()
     for name, tests in files.items():
         (tmp_path / name).write_text(yaml.safe_dump(tests, sort_keys=False))

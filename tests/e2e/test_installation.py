@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from effort import soak
 from machines import Machine, waited
 from rig import PATIENCE
 
@@ -131,6 +132,7 @@ def started(machine: Machine, name: str, lines: list[str]) -> subprocess.Popen[b
     return machine.start(unit)
 
 
+@soak
 def test_pipx_installs_the_program_where_the_units_start_it(tmp_path: Path, wheels: Path) -> None:
     made = [sys.executable, "-m", "venv", tmp_path / "tool"]
     subprocess.run(made, check=True)

@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
+from effort import steps
 
 from controller.config.settings import load_file
 from controller.forges.kind_names import KINDS
@@ -16,7 +17,7 @@ from tools.examples.forges import EXAMPLE, forge_options, run_previews
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
 
-@pytest.mark.parametrize("name", runnable())
+@pytest.mark.parametrize("name", steps(runnable(), 4))
 def test_the_example_does_what_its_page_says(name):
     told = []
     assert run_example(name, told.append) > 4, "\n".join(told)

@@ -222,8 +222,14 @@ _LONG = 400
 
 
 def rule_tests() -> dict[str, dict[str, Any]]:
-    """Name -> file that `promtool test rules` takes: nothing fires where all is well, each alert in its time."""
-    tests: dict[int, list[dict[str, Any]]] = {1: [_well(0, 10, 90)], 10: [_well(_LONG, 1500)]}
+    """Name -> file that `promtool test rules` takes: nothing fires where all is well, each alert in its time.
+
+    The rules of an alert stand in `rules-ALERT.yml`: promtool takes half a minute to evaluate all of them in each case.
+    """
+    every = ["recording.yml", "alerts.yml"]
+    files = {
+        f"well-{each}m.yml": _file(each, every, _well(*at)) for each, at in ((1, (0, 10, 90)), (10, (_LONG, 1500)))
+    }
     for alert, planted in PLANTED.items():
         one = f'count by (alertname) (ALERTS{{alertstate="firing",alertname="{alert}"}})'
         fires = [{"labels": f'{{alertname="{alert}"}}', "value": 1}]
@@ -231,14 +237,14 @@ def rule_tests() -> dict[str, dict[str, Any]]:
             {"expr": one, "eval_time": f"{planted.early}m", "exp_samples": []},
             {"expr": one, "eval_time": f"{planted.minutes}m", "exp_samples": fires},
         ]
-        tests[1 if planted.minutes < _LONG else 10].append(
-            {"name": alert, "interval": "1m", "input_series": _inputs(planted.series), "promql_expr_test": asked}
-        )
-    rules = ["recording.yml", "alerts.yml"]
-    return {
-        f"every{minutes}m.yml": {"rule_files": rules, "evaluation_interval": f"{minutes}m", "tests": each}
-        for minutes, each in tests.items()
-    }
+        case = {"name": alert, "interval": "1m", "input_series": _inputs(planted.series), "promql_expr_test": asked}
+        minutes = 1 if planted.minutes < _LONG else 10
+        files[f"{alert}.yml"] = _file(minutes, ["recording.yml", f"rules-{alert}.yml"], case)
+    return files
+
+
+def _file(minutes: int, rules: list[str], case: dict[str, Any]) -> dict[str, Any]:
+    return {"rule_files": rules, "evaluation_interval": f"{minutes}m", "tests": [case]}
 
 
 def _well(*minutes: int) -> dict[str, Any]:

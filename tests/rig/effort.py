@@ -6,7 +6,10 @@ import os
 from collections.abc import Sequence
 from typing import TypeVar
 
+import pytest
+
 FULL = bool(os.environ.get("SALTERN_SOAK"))
+soak = pytest.mark.skipif(not FULL, reason="`make soak` has it; the suite has others of its kind")
 
 Step = TypeVar("Step")
 
@@ -17,7 +20,9 @@ def examples(most: int) -> int:
 
 
 def steps(every: Sequence[Step], few: int) -> Sequence[Step]:
-    """All of them, or `few` (2 or more) that are spread from the first to the last."""
+    """All of them, or `few` that are spread from the first to the last; of 1 it is the first."""
     if FULL or len(every) <= few:
         return every
+    if few == 1:
+        return every[:1]
     return [every[number * (len(every) - 1) // (few - 1)] for number in range(few)]

@@ -20,11 +20,9 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import IO, NoReturn
-
-import saltern
 
 _MOST_BYTES = 1 << 20
 """Of one request: words and environment."""
@@ -65,20 +63,49 @@ class PreparedProcess:
             os.kill(self.pid, signal.SIGTERM)
 
 
-def start(words: Sequence[str], environment: Mapping[str, str], out: IO[bytes], errors: IO[bytes]) -> PreparedProcess:
-    """Run `saltern WORDS...` in a session of its own, without input."""
+def start(
+    words: Sequence[str],
+    environment: Mapping[str, str],
+    out: IO[bytes],
+    errors: IO[bytes],
+    *,
+    given: IO[bytes] | None = None,
+    program: str = "saltern",
+    folder: Path | None = None,
+) -> PreparedProcess:
+    """Run `saltern WORDS...` in a session of its own.
+
+    Args:
+        words: what is typed after the program's name.
+        environment: all that it has.
+        out: its output.
+        errors: its standard error.
+        given: its input; None: it has none.
+        program: the module whose `main` is run.
+        folder: where it is started; None: here.
+    """
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    asked = json.dumps({"words": words, "environment": dict(environment), "folder": str(Path.cwd())}).encode()
+    asked = {"program": program, "words": words, "environment": dict(environment), "folder": str(folder or Path.cwd())}
     with theirs:
-        server = _server(_MODULES.get(words[0], _CONTROLLER))
-        socket.send_fds(server, [asked], [out.fileno(), errors.fileno(), theirs.fileno()])
+        server = _server(_MODULES.get(words[0], _CONTROLLER) if words else _CONTROLLER)
+        streams = [out, errors, *([] if given is None else [given])]
+        socket.send_fds(server, [json.dumps(asked).encode()], [theirs.fileno(), *(each.fileno() for each in streams)])
     return PreparedProcess(int(ours.recv(64)), ours)
 
 
-def run(words: Sequence[str], environment: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
-    """Run `saltern WORDS...` to its end."""
-    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as errors:
-        code = start(words, environment, out, errors).wait()
+def run(
+    words: Sequence[str],
+    environment: Mapping[str, str],
+    *,
+    given: str = "",
+    program: str = "saltern",
+    folder: Path | None = None,
+) -> subprocess.CompletedProcess[str]:
+    """Run `saltern WORDS...` to its end; see `start`."""
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as errors, tempfile.TemporaryFile() as typed:
+        typed.write(given.encode())
+        typed.seek(0)
+        code = start(words, environment, out, errors, given=typed, program=program, folder=folder).wait()
         for file in (out, errors):
             file.seek(0)
         return subprocess.CompletedProcess(words, code, out.read().decode(), errors.read().decode())
@@ -106,25 +133,24 @@ def _end(process: subprocess.Popen[bytes], connection: socket.socket) -> None:
     process.wait()
 
 
-def _serve(module: str, control: socket.socket) -> None:
-    """Fork for each request; comes back in the forks alone, as `saltern` is to go on."""
+def _serve(module: str, control: socket.socket) -> str:
+    """Fork for each request; comes back in the forks alone, with the module of the program that is to go on."""
     for each in (module, *_COMMANDS):
         importlib.import_module(each)
     gc.freeze()
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for those that watch the forks
     while True:
-        asked, descriptors, _, _ = socket.recv_fds(control, _MOST_BYTES, 3)
+        asked, descriptors, _, _ = socket.recv_fds(control, _MOST_BYTES, 4)
         if not asked:
             os._exit(0)
-        out, errors, told = descriptors
+        told, *streams = descriptors
         if os.fork() == 0:
             control.close()
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
             child = os.fork()
             if child == 0:
-                _become(json.loads(asked), out, errors, told)
-                return
-            for descriptor in (out, errors):
+                return _become(json.loads(asked), streams, told)
+            for descriptor in streams:
                 os.close(descriptor)
             _, status = os.waitpid(child, 0)
             with contextlib.suppress(OSError):
@@ -134,35 +160,37 @@ def _serve(module: str, control: socket.socket) -> None:
             os.close(descriptor)
 
 
-def _become(asked: Mapping[str, object], out: int, errors: int, told: int) -> None:
+def _become(asked: Mapping[str, object], streams: Sequence[int], told: int) -> str:
     """Take over words, environment, folder and descriptors; then say that the process is there."""
     os.setsid()
-    os.dup2(out, 1)
-    os.dup2(errors, 2)
+    for stream, number in zip(streams, (1, 2, 0), strict=False):
+        os.dup2(stream, number)
     environment, words = asked["environment"], asked["words"]
     assert isinstance(environment, dict)
     assert isinstance(words, list)
     os.environ.clear()
     os.environ.update(environment)
     os.chdir(str(asked["folder"]))
-    sys.argv = ["saltern", *words]
+    program = str(asked["program"])
+    sys.argv = [program.rpartition(".")[2].replace("_", "-"), *words]
     os.write(told, str(os.getpid()).encode())
-    for descriptor in (out, errors, told):
+    for descriptor in (*streams, told):
         os.close(descriptor)
+    return program
 
 
-def _run_to_its_end() -> NoReturn:
-    """Run `saltern`, and end as Python does, but leave the modules as they are.
+def _run_to_its_end(main: Callable[[], None]) -> NoReturn:
+    """Run a program, and end as Python does, but leave the modules as they are.
 
     To take apart what was imported costs a fork 0.1 s of processor time, since it writes to all of that memory first.
     """
     try:
-        saltern.main()
+        main()
         code: object = 0
     except SystemExit as ended:
         code = ended.code
     except BaseException:
-        sys.excepthook(*sys.exc_info())  # type: ignore[arg-type]  # inside of `except` there is one
+        sys.excepthook(*sys.exc_info())
         code = 1
     threading._shutdown()  # type: ignore[attr-defined]  # waits for threads, after it has told pools to end theirs
     atexit._run_exitfuncs()
@@ -175,5 +203,5 @@ def _run_to_its_end() -> NoReturn:
 
 
 if __name__ == "__main__":
-    _serve(sys.argv[1], socket.socket(fileno=int(sys.argv[2])))
-    _run_to_its_end()
+    asked_for = _serve(sys.argv[1], socket.socket(fileno=int(sys.argv[2])))
+    _run_to_its_end(importlib.import_module(asked_for).main)

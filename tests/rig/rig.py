@@ -238,7 +238,7 @@ class Rig:
         if not self.minions:
             return
         self.wait("every minion to ask", lambda: len(self.keys("pending")) == len(self.minions))
-        self.saltern("key", "accept", "*", "--yes")
+        self._request("POST", "/keys/accept", json={"names": ["*"]})
 
     def keys(self, state: str) -> list[str]:
         """Ids of the keys in a state."""
@@ -328,10 +328,13 @@ class Rig:
 
     def ask(self, path: str, **query: Any) -> Any:
         """Ask the controller by its API: what the command line does, without a process for each question."""
+        return self._request("GET", path, params=query)
+
+    def _request(self, method: str, path: str, **more: Any) -> Any:
         # Without `verify=False` the certificates of the system are read at each question, 24 ms of processor time.
         transport = httpx.HTTPTransport(uds=str(self.socket), verify=False)
         with httpx.Client(transport=transport, base_url="http://controller/api/v1", timeout=30) as client:
-            answer = client.get(path, params=query)
+            answer = client.request(method, path, **more)
             if answer.is_error:
                 raise Failed(f"{path}: {answer.status_code} {answer.text}")
             return answer.json()

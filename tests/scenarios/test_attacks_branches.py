@@ -5,6 +5,7 @@ import socket
 import subprocess
 
 import pytest
+from effort import steps
 
 SECRET = "canary-of-the-controller"
 PY = "import pathlib\npathlib.Path({marker!r}).write_text('ran')\n"
@@ -104,7 +105,7 @@ def called(listener):
 @pytest.mark.timeout(400)
 def test_a_branch_with_everything_is_previewed(make_rig, listener):
     """Each attack is the only SLS of its minion, so that an error of one hides no other."""
-    attacks = [*LINES, *EXTRA]
+    attacks = [*steps([*LINES], 6), *steps([*EXTRA], 3)]
     rig = make_rig(minions={"web1": {}}, hook_secret=SECRET, compile_timeout=5)
     live = rig.push("first")
     rig.wait_applied(live)

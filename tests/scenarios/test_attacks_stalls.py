@@ -56,7 +56,7 @@ def test_no_turn_of_the_loop_is_long_under_attack(border: str) -> None:
     quiet = Attack("", lambda scene, running: None)
     found: dict[str, list[str]] = {}
     with scene_of_a_controller(quiet) as (rig, scene, push):
-        for name in steps(CHOSEN[border], 4):
+        for name in steps(CHOSEN[border], 2):
             before = len(rig.long_turns())
             with attacked(f"{border}.{name}", scene):
                 for _ in range(2):

@@ -47,7 +47,7 @@ def checks(rig, minion, outcome="pending"):
 
 def checked_again(rig, minion, outcome="pending"):
     seen = checks(rig, minion, outcome)
-    rig.wait(f"checks by {minion}", lambda: checks(rig, minion, outcome) >= seen + 3)
+    rig.wait(f"checks by {minion}", lambda: checks(rig, minion, outcome) >= seen + 2)
 
 
 def healed(rig, minion):

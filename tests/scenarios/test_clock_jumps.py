@@ -8,11 +8,13 @@ from pathlib import Path
 
 import pytest
 import yaml
+from effort import steps
 from rig import Failed
 from set_clock import SetClockRig
 
 TREE = Path(__file__).parent / "tree"
 HOURS = 3600.0
+JUMPS = [-2 * HOURS, 2 * HOURS, 400 * 24 * HOURS]
 NAMES = ("db1", "web1")
 
 
@@ -60,7 +62,7 @@ def goes_on(rig, who):
 
 
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize("jump", [2 * HOURS, -2 * HOURS, 400 * 24 * HOURS])
+@pytest.mark.parametrize("jump", steps(JUMPS, 2))
 def test_the_clock_of_the_controller_is_set(rig, jump):
     jid = json.loads(rig.saltern("run", "*", "cmd.run", "sleep 6", "--async", "--out", "json").stdout)["jid"]
     token = json.loads(rig.saltern("key", "token", "create", "--expires", "3h", "--out", "json").stdout)["token"]
@@ -83,7 +85,7 @@ def test_the_clock_of_the_controller_is_set(rig, jump):
 
 
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize("jump", [2 * HOURS, -2 * HOURS])
+@pytest.mark.parametrize("jump", steps(JUMPS[:2], 1))
 def test_an_apply_goes_on_while_the_clock_of_the_controller_is_set(rig, jump):
     go_on = rig.directory / "go-on"
     app = rig.work / "states/app.sls"
@@ -99,7 +101,7 @@ def test_an_apply_goes_on_while_the_clock_of_the_controller_is_set(rig, jump):
 
 
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize("jump", [2 * HOURS, -2 * HOURS, 400 * 24 * HOURS])
+@pytest.mark.parametrize("jump", steps(JUMPS, 2))
 def test_the_clock_of_the_minions_is_set(rig, jump):
     rig.wait("jobs", lambda: all(ticks(rig, name) > 2 for name in NAMES))
     jid = json.loads(rig.saltern("run", "*", "cmd.run", "sleep 4", "--async", "--out", "json").stdout)["jid"]

@@ -77,7 +77,7 @@ def test_a_change_that_takes_the_controller_away_is_gone_back_from(make_rig):
 @pytest.mark.timeout(300)
 def test_what_is_confirmed_stays_and_what_is_confirmed_meanwhile_is_applied_again(make_rig):
     rig, _ = fleet(make_rig, "web1", "web2")
-    rig.wait_applied(rig.push("longer", {"states/saltern.yaml": ("confirm: 5s", "confirm: 30s")}))
+    rig.wait_applied(rig.push("longer", {"states/saltern.yaml": ("confirm: 5s", "confirm: 15s")}))
     rig.push("number 1", NUMBER)
     rig.wait("both to wait", lambda: waiting(rig) == ["web1", "web2"])
     rig.saltern("confirm", "web1")

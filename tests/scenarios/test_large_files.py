@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 
 import pytest
+from effort import steps
 from rig import Rig
 
 TREE = Path(__file__).parent / "tree"
@@ -49,7 +50,7 @@ def rig():
     shutil.copytree(TREE, tree)
     (tree / "states/large.sls").write_text(LARGE)
     (tree / "states/top.sls").write_text("base:\n  '*':\n    - large\n")
-    with Rig(folder, {"web1": {}}, tree) as rig:
+    with Rig(folder, {"web1": {}}, tree, forked=True) as rig:
         rig.up()
         yield rig
     shutil.rmtree(folder, ignore_errors=True)
@@ -60,6 +61,10 @@ def write(rig, content):
         path = rig.work / "states/files" / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(data)
+
+
+KILLS = [("controller", 0.2), ("web1", 0.3), ("controller", 0.6), ("web1", 0.9)]
+"""Whom, and seconds after the push."""
 
 
 @pytest.mark.timeout(400)
@@ -79,7 +84,7 @@ def test_kills_while_a_large_file_is_on_its_way(rig):
         for path in (root / "all").rglob("*")
         if path.is_file()
     } == {name.removeprefix("folder/"): data for name, data in ODD.items() if name.startswith("folder/")}
-    for number, (victim, delay) in enumerate([("controller", 0.2), ("web1", 0.3), ("controller", 0.6), ("web1", 0.9)]):
+    for number, (victim, delay) in enumerate(steps(KILLS, 2)):
         content = os.urandom(SIZE)
         write(rig, content)
         commit = rig.push(f"large {number}")

@@ -74,7 +74,7 @@ def test_drift_is_healed_where_policy_says_so(make_rig):
     for minion in ("web1", "web2"):
         (rig.root(minion) / "app.conf").write_text("by hand\n")
         rig.saltern("run", minion, "state.apply", "test=True", check=False)
-    rig.push("a check", {"states/saltern.yaml": ("interval: 30m", "interval: 1")})
+    rig.push("a check", {"states/saltern.yaml": ("interval: 30m", "interval: 1, splay: 0")})
     rig.wait("web2 to be healed", lambda: "by hand" not in (rig.root("web2") / "app.conf").read_text())
     rig.wait("web1 to be found", lambda: rig.status()["web1"]["health"] == "Drifted")
     assert (rig.root("web1") / "app.conf").read_text() == "by hand\n"
@@ -126,7 +126,7 @@ rules:
 def test_drift_is_healed_while_a_push_waits(make_rig):
     rig = make_rig(minions={"web1": {}})
     with_policies(rig, "apply: manual")
-    rig.push("healed", {"states/saltern.yaml": ("interval: 30m", "interval: 1, mode: remediate")})
+    rig.push("healed", {"states/saltern.yaml": ("interval: 30m", "interval: 1, splay: 0, mode: remediate")})
     rig.wait("the new schedule", lambda: rig.status()["web1"]["sync"] == "OutOfSync")
     rig.wait("it to be applied", lambda: rig.saltern("sync", "web1", check=False).returncode == 0)
     rig.push("number 1", NUMBER)

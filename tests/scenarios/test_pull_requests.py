@@ -140,7 +140,7 @@ def test_errors_fail_the_check_and_stand_on_the_line(make_scene):
 
 
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize("method", ["squash", "fast-forward"])
+@pytest.mark.parametrize("method", steps(["squash", "fast-forward"], 1))
 def test_merge_methods(make_scene, method):
     scene = make_scene()
     pull = scene.open(1)
@@ -159,7 +159,7 @@ def test_killed_at_each_step(make_scene):
     """kill -9 of the controller while it looks, previews and posts: nothing is lost, and nothing said twice."""
     scene = make_scene()
     pull = scene.open(1)
-    for number, seconds in enumerate(steps(KILLED, 3), 2):
+    for number, seconds in enumerate(steps(KILLED, 2), 2):
         scene.push(pull, number)
         time.sleep(seconds)
         scene.rig.kill("controller", children=True)
@@ -300,7 +300,7 @@ def test_retargeted_and_the_base_renamed(make_scene):
 
 
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize("mode", ["new", "hide-and-new"])
+@pytest.mark.parametrize("mode", steps(["hide-and-new", "new"], 1))
 def test_a_new_comment_for_each_head(make_scene, mode):
     scene = make_scene(entry={"previews": {"comment": mode}})
     pull = scene.open(1)

@@ -62,7 +62,7 @@ def test_what_the_controller_refuses_to_ask_of_minions_is_the_result_of_the_runn
 def test_a_runner_goes_on_when_nobody_waits_for_it_any_more(make_rig):
     rig = make_rig(minions={})
     asked = subprocess.Popen(
-        [*SALTERN, "runner", "-c", str(rig.config), "test.sleep", "10"], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        [*SALTERN, "runner", "-c", str(rig.config), "test.sleep", "4"], stdout=subprocess.PIPE, stderr=subprocess.PIPE
     )
     rig.wait("it to begin", lambda: rig.history() and rig.history()[0]["fun"] == "test.sleep")
     asked.send_signal(signal.SIGINT)

@@ -6,11 +6,10 @@ tests/golden/salt_programs.json is what real Salt said (tools/oracle/programs.py
 import json
 import os
 import shlex
-import subprocess
-import sys
 from pathlib import Path
 
 import httpx
+import prepared
 import pytest
 from rig import Rig
 
@@ -22,25 +21,25 @@ DIFFERENT = {
 }
 
 
+MINIONS = {"web1": {"roles": ["web"]}}
+"""One, as the real one."""
+
+
+@pytest.fixture(scope="module")
+def rig(make_shared_rig) -> Rig:
+    return make_shared_rig(minions=MINIONS)
+
+
 @pytest.fixture
-def rig(make_rig) -> Rig:
-    """One minion, as the real one."""
-    return make_rig(minions={"web1": {"roles": ["web"]}})
+def own_rig(make_rig) -> Rig:
+    """Of who does something to its keys, or counts its jobs."""
+    return make_rig(minions=MINIONS)
 
 
 def program(rig, name, *words, stdin=""):
-    module = name.replace("-", "_")
-    text = f"from saltern.salt_programs.{module} import main; main()"
     environment = {**os.environ, "SALTERN_CONFIG_DIR": str(rig.config), "NO_COLOR": "1"}
-    return subprocess.run(
-        [sys.executable, "-c", text, *words],
-        env=environment,
-        cwd=rig.directory,
-        capture_output=True,
-        text=True,
-        input=stdin,
-        timeout=100,
-    )
+    module = f"saltern.salt_programs.{name.replace('-', '_')}"
+    return prepared.run(words, environment, given=stdin, program=module, folder=rig.directory)
 
 
 def documents(text):
@@ -66,7 +65,8 @@ def events(rig, pattern):
         ]
 
 
-def test_the_documented_examples_print_what_salts_print(rig):
+def test_the_documented_examples_print_what_salts_print(own_rig):
+    rig = own_rig
     (rig.directory / "src.txt").write_text("hello\n")
     wrong = []
     for case, told in GOLDEN.items():
@@ -175,7 +175,8 @@ def test_what_a_minion_returns_does_not_steer_the_terminal(rig, form):
     assert all(letter.isprintable() or letter in "\n\t" for letter in said)
 
 
-def test_salt_key_changes_keys_after_asking(rig):
+def test_salt_key_changes_keys_after_asking(own_rig):
+    rig = own_rig
     for words, answer in (("-d", "web1"), "n\n"), (("-d", "web1"), "\n"), (("-D",), "no\n"), (("-D",), ""):
         assert program(rig, "salt-key", *words, stdin=answer).returncode == (0 if answer else 64)
         assert rig.keys("accepted") == ["web1"]

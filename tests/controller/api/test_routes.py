@@ -59,14 +59,12 @@ def test_the_network_has_six_routes():
     assert table(public_app(cast(ControllerApi, None), Metrics(time.time), "", WebhookLimits(), _unwatched)) == PUBLIC
 
 
-@pytest.mark.parametrize("route", sorted(ADMIN - PUBLIC))
 @pytest.mark.parametrize("secret", ["", "s3cret"])
-def test_no_route_of_the_socket_is_reached_by_the_network(desk, config_dir, serve_desk, route, secret):
+def test_no_route_of_the_socket_is_reached_by_the_network(desk, config_dir, serve_desk, secret):
     """Whatever is shown: even who knows the secret of the webhook can do no more than cause a fetch."""
     if secret:
         with (config_dir / "controller").open("a") as file:
             file.write(f"hook_secret: {secret}\n")
-    method, path = route.split()
     shown = [
         {},
         {"authorization": "Bearer garbage"},
@@ -74,9 +72,12 @@ def test_no_route_of_the_socket_is_reached_by_the_network(desk, config_dir, serv
         {"x-gitlab-token": secret, "x-forwarded-for": "127.0.0.1", "host": "controller"},
     ]
     with serve_desk(desk, load_settings(config_dir)) as served, public(served) as client:
-        for headers in shown:
-            for asked in (path, path + "/", "/" + path, f"/healthz/..{path}", f"/%2e{path}"):
-                assert client.request(method, asked, headers=headers, json={}).status_code == 404, asked
+        for route in sorted(ADMIN - PUBLIC):
+            method, path = route.split()
+            for headers in shown:
+                for asked in (path, path + "/", "/" + path, f"/healthz/..{path}", f"/%2e{path}"):
+                    answer = client.request(method, asked, headers=headers, json={})
+                    assert answer.status_code == 404, (route, asked)
     assert (desk.users, desk.fetched) == ([], [])
 
 

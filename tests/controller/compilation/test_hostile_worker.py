@@ -12,6 +12,7 @@ from textwrap import indent
 import msgspec
 import psutil
 import pytest
+from effort import steps
 
 from controller.compilation.compile_messages import CompileRequest
 from controller.compilation.compile_pool import CompilePool
@@ -116,7 +117,7 @@ def _request(attack, minions=("good1", "bad", "good2")):
     )
 
 
-@pytest.mark.parametrize("name", ATTACKS)
+@pytest.mark.parametrize("name", steps([*ATTACKS], 7))
 async def test_who_writes_to_each_descriptor_harms_itself_alone(name, capfd):
     attack, expected = ATTACKS[name]
     refused = []
@@ -240,7 +241,7 @@ _ANSWERS = {
 }
 
 
-@pytest.mark.parametrize("name", _ANSWERS)
+@pytest.mark.parametrize("name", steps([*_ANSWERS], 4))
 async def test_what_an_answer_says_is_bounded(name):
     fields, limit = _ANSWERS[name]
     attack = (

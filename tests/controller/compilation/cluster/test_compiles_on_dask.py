@@ -15,6 +15,7 @@ pytest.importorskip("distributed", reason="compiles on several machines need Das
 
 from dask_machines import DaskMachines, wait_until
 from dask_pool import pool_on
+from effort import soak
 
 from controller.compilation.compile_messages import CompileRequest
 from controller.compilation.compile_pool import CompilePool
@@ -65,6 +66,22 @@ def on_cluster(machines):
     yield from opened(machines, 2)
 
 
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory):
+    """Two workers of the tests that do nothing to them."""
+    with DaskMachines(tmp_path_factory.mktemp("dask")) as machines:
+        machines.start_scheduler()
+        for name in ("w1", "w2"):
+            machines.start_worker(name, environment={"SECRET_OF_THE_WORKER": "x"})
+        yield machines
+
+
+@pytest.fixture
+def on_shared(shared):
+    """A pool on them."""
+    yield from opened(shared, 2)
+
+
 def opened(machines, lanes, **more):
     made = pool_on(machines, **more)
     try:
@@ -74,7 +91,7 @@ def opened(machines, lanes, **more):
         made.pool.close()
 
 
-async def test_documents_are_those_of_this_machine(on_cluster):
+async def test_documents_are_those_of_this_machine(on_shared):
     here = CompilePool(workers=1)
     try:
         wanted = await here.compile(request())
@@ -90,7 +107,7 @@ async def test_documents_are_those_of_this_machine(on_cluster):
     assert on_cluster.workers == {"ready": 2, "silent": 0, "refused": 0}
 
 
-async def test_errors_have_their_position(on_cluster):
+async def test_errors_have_their_position(on_shared):
     answers = await on_cluster.pool.compile(request("x: {test.nop: [{name: {{ grains['nope'] }}}]}", count=1))
     [problem] = answers[0].errors
     assert (problem.pos.file, problem.pos.template_line) == ("app.sls", 1)
@@ -126,6 +143,7 @@ async def test_a_worker_that_freezes_in_a_compile_loses_nothing(machines, on_clu
     assert on_cluster.cluster.table.standings()[0].minions > frozen.minions, "one that is woken compiles again"
 
 
+@soak
 async def test_when_all_freeze_compiles_go_on_here(machines, on_cluster):
     compile_all = asyncio.ensure_future(on_cluster.pool.compile(request(SLOW.replace("{seconds}", "0.3"))))
     await asyncio.to_thread(wait_until, lambda: on_cluster.compiled["dask"] >= 2, "the first answers")
@@ -172,16 +190,15 @@ async def test_when_all_are_gone_compiles_go_on_here_and_come_back(machines, on_
     assert on_cluster.compiled["dask"] >= before + 8
 
 
-async def test_a_template_without_end_costs_its_own_minion(machines):
+async def test_a_template_without_end_costs_its_own_minion(shared):
     endless = SLOW.replace("time.sleep({seconds})", "time.sleep(600 if __grains__['id'] == 'm1' else 0)")
-    machines.start_worker("w1")
-    for made in opened(machines, 1, timeout=4.0):
+    for made in opened(shared, 2, timeout=4.0):
         answers = await made.pool.compile(request(endless, count=3))
         assert [answer.ok for answer in answers] == [True, False, True]
         assert "took more than 4 s" in answers[1].errors[0].message
 
 
-async def test_a_process_that_is_killed_is_replaced(on_cluster):
+async def test_a_process_that_is_killed_is_replaced(on_shared):
     answered_by_all(await on_cluster.pool.compile(request()))
     for pid in on_cluster.pool.workers:
         os.kill(pid, 9)
@@ -189,41 +206,36 @@ async def test_a_process_that_is_killed_is_replaced(on_cluster):
     assert on_cluster.fallbacks == 0
 
 
-async def test_templates_are_sandboxed_there(machines):
+async def test_templates_are_sandboxed_there(on_shared):
     reads = "#!py\ndef run():\n    open('/etc/passwd').read()\n    return {}\n"
     runs = "#!py\nimport subprocess\ndef run():\n    subprocess.run(['true'])\n    return {}\n"
     code = "from controller.compilation.sandbox import *; confine(SandboxPolicy())"
     if subprocess.run([sys.executable, "-P", "-c", code], check=False, capture_output=True).returncode:
         pytest.skip("no Landlock here")
-    machines.start_worker("w1", environment={"SECRET_OF_THE_WORKER": "x"})
-    for made in opened(machines, 1):
-        for app in (reads, runs):
-            [answer] = await made.pool.compile(request(app, count=1))
-            assert "Permission" in answer.errors[0].message, answer.errors
-        spied = "#!py\nimport os\ndef run():\n    return {'x': {'test.nop': [{'name': str(sorted(os.environ))}]}}\n"
-        [answer] = await made.pool.compile(request(spied, count=1))
-        assert answer.ok
-        assert b"SECRET_OF_THE_WORKER" not in answer.document
+    for app in (reads, runs):
+        [answer] = await on_shared.pool.compile(request(app, count=1))
+        assert "Permission" in answer.errors[0].message, answer.errors
+    spied = "#!py\nimport os\ndef run():\n    return {'x': {'test.nop': [{'name': str(sorted(os.environ))}]}}\n"
+    [answer] = await on_shared.pool.compile(request(spied, count=1))
+    assert answer.ok
+    assert b"SECRET_OF_THE_WORKER" not in answer.document
 
 
-async def test_what_an_answer_may_be_is_bounded_there(machines):
+async def test_what_an_answer_may_be_is_bounded_there(shared):
     large = "x: {test.nop: [{name: " + "x" * 4000 + "}]}"
-    machines.start_worker("w1")
-    for made in opened(machines, 1, limits=CompileWorkerLimits(document_bytes=2000)):
+    for made in opened(shared, 2, limits=CompileWorkerLimits(document_bytes=2000)):
         [answer] = await made.pool.compile(request(large, count=1))
         assert "limit document-bytes" in answer.errors[0].message
 
 
-async def test_what_templates_ask_the_controller_answers(machines, tmp_path):
+async def test_what_templates_ask_the_controller_answers(on_shared, tmp_path):
     """Passwords of ports stay on the controller."""
     (tmp_path / "secret.yaml").write_text("of_yaml: asked here\n")
     language = CompileOptions(ext_pillar=({"cmd_yaml": f"cat {tmp_path / 'secret.yaml'}"},))
-    machines.start_worker("w1")
-    for made in opened(machines, 1):
-        app = "x: {test.nop: [{name: {{ pillar['of_yaml'] }}}]}"
-        [answer] = await made.pool.compile(request(app, count=1, language=language))
-        assert answer.errors == ()
-        assert b"asked here" in answer.document
+    app = "x: {test.nop: [{name: {{ pillar['of_yaml'] }}}]}"
+    [answer] = await on_shared.pool.compile(request(app, count=1, language=language))
+    assert answer.errors == ()
+    assert b"asked here" in answer.document
 
 
 async def test_codes_and_contents_are_shared_by_content_address(machines):
@@ -263,7 +275,7 @@ async def test_another_version_of_the_program_is_refused(machines, tmp_path):
         made.pool.close()
 
 
-async def test_lanes_end_with_their_controller(on_cluster):
+async def test_lanes_end_with_their_controller(on_shared):
     answered_by_all(await on_cluster.pool.compile(request()))
     pids = on_cluster.pool.workers
     assert all(Path(f"/proc/{pid}").exists() for pid in pids)
