@@ -25,11 +25,12 @@ def line_of(fields: Mapping[str, object], form: str, *, colours: bool = False) -
     """A record as one line, without its end.
 
     Args:
-        fields: name -> value; texts, numbers, flags, None, or what JSON has.
+        fields: name -> value; texts, numbers, flags, or what JSON has. What is None is left out.
         form: one of `minion.config.names.LogFormat`.
         colours: whether `console` has some.
     """
-    ordered = {name: fields[name] for name in FIRST if name in fields} | dict(fields)
+    said = {name: value for name, value in fields.items() if value is not None}
+    ordered = {name: said[name] for name in FIRST if name in said} | said
     if form == "json":
         return json.dumps(ordered, default=str)
     if form == "logfmt":

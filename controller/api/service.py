@@ -555,7 +555,8 @@ class ControllerService:
             for minion, answer in answers.items():
                 match answer:
                     case Declined():
-                        yield _declined(minion, answer, drifted.get(minion, 0), self.state.forbidden(minion))
+                        forbidden = self.state.forbidden(minion)
+                        yield _declined(minion, answer, drifted.get(minion, 0), forbidden, test=test)
                     case AfterRun(run_id=run_id):
                         busy[minion] = (run_id, self.minions.jobs.wait(run_id))
                     case _:
@@ -731,7 +732,7 @@ class ControllerService:
         return self.runners.ports.fetch(remote, user)
 
 
-def _declined(minion: str, why: Declined, drifted: int, forbidden: str) -> SyncReturn:
+def _declined(minion: str, why: Declined, drifted: int, forbidden: str, *, test: bool) -> SyncReturn:
     match why:
         case Declined.UNREACHABLE:
             return SyncReturn(minion=minion, outcome="unreachable", summary="not connected")
@@ -746,7 +747,9 @@ def _declined(minion: str, why: Declined, drifted: int, forbidden: str) -> SyncR
         case Declined.NOTHING_PENDING:
             states = f"{drifted} state{'' if drifted == 1 else 's'}"
             drift = f", but {states} drifted; --whole heals {'it' if drifted == 1 else 'them'}" if drifted else ""
-            return SyncReturn(minion=minion, outcome="ok", summary=f"nothing is pending{drift}")
+            # A test of nothing says nothing of the machine, which who asks for a test wants to know.
+            whole = "; --test --whole tests the whole highstate" if test else ""
+            return SyncReturn(minion=minion, outcome="ok", summary=f"nothing is pending{drift}{whole}")
 
 
 def _sync_return(minion: str, run_id: str, result: RunResult | None) -> SyncReturn:

@@ -145,25 +145,30 @@ def _verify(texts: Mapping[str, str]) -> None:
 
 
 def notes(checked: Checked) -> str:
-    """What a person has to know of the conversion, as Markdown."""
+    """What a person has to know of the conversion, as Markdown; each thing once."""
     configuration = checked.configuration
     lines = [f"# From {configuration.folder.path} to Saltern", ""]
+    items = list(checked.report.items)
     for kind, name in _NAMES.items():
         found = configuration.master if kind == "master" else configuration.minion
         if found.left_out:
-            lines += [
-                f"## Left out of `{name}`",
-                "",
-                *(f"- {_one_line(without_passwords(each))}" for each in found.left_out),
-                "",
-            ]
+            left = [_left_out(each, items) for each in found.left_out]
+            lines += [f"## Left out of `{name}`", "", *left, ""]
     for title, verdict in (("No counterpart", "no counterpart"), ("Different", "different")):
-        items = [item for item in checked.report.items if item.verdict == verdict]
-        if items:
-            lines += [f"## {title}", "", *map(_note, items), ""]
+        if shown := [item for item in items if item.verdict == verdict]:
+            lines += [f"## {title}", "", *map(_note, shown), ""]
     if checked.report.not_read:
         lines += ["## Not looked at", "", *(f"- {_one_line(each)}" for each in checked.report.not_read), ""]
     return "\n".join(lines)
+
+
+def _left_out(text: str, items: list[Item]) -> str:
+    """The line of something that was left out: that of its item, which is taken out of `items`, where it has one."""
+    item = next((each for each in items if each.how and text.endswith(f"{each.name}: {each.how}")), None)
+    if item is None:
+        return _one_line(f"- {without_passwords(text)}")
+    items.remove(item)
+    return _note(item)
 
 
 def _note(item: Item) -> str:

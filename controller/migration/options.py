@@ -96,7 +96,7 @@ def _convert(
     if name in _PARTS and isinstance(option.value, list | dict):
         _convert_parts(kind, name, option, said, others, found)
         return
-    wrong = trial.faults(kind, {**others, name: option.value})
+    wrong = _faults(kind, name, {**others, name: option.value})
     if name == "return" and not wrong:
         wrong = _unknown_returners(option.value, found.brought)
     if wrong:
@@ -120,7 +120,7 @@ def _convert_parts(
     for key, label, value, place in _parts(option):
         if name == "schedule" and label.startswith("__"):
             continue  # Salt's own, like __mine_interval, which it writes into _schedule.conf
-        wrong = trial.faults(kind, {**others, name: [value] if isinstance(option.value, list) else {key: value}})
+        wrong = _faults(kind, name, {**others, name: [value] if isinstance(option.value, list) else {key: value}})
         judged = said
         if wrong:
             judged = Judgement("no counterpart", "; ".join(wrong), said.docs or "docs/configuration.md")
@@ -136,7 +136,7 @@ def _convert_parts(
     if not kept:
         return
     whole = [value for _, value in kept] if isinstance(option.value, list) else dict(kept)
-    wrong = trial.faults(kind, {**others, name: whole})
+    wrong = _faults(kind, name, {**others, name: whole})
     if wrong:
         found.items.append(
             Item.of("option", name, option.place, Judgement("no counterpart", "; ".join(wrong), said.docs))
@@ -144,6 +144,11 @@ def _convert_parts(
         found.left_out.append(f"{name}: {'; '.join(wrong)}")
     else:
         found.taken[name] = whole
+
+
+def _faults(kind: ConfigurationKind, name: str, options: Mapping[str, Any]) -> list[str]:
+    """What our own loaders say of options, without the name of the one that is tried, which stands before it."""
+    return [each.removeprefix(f"{name}: ") for each in trial.faults(kind, options)]
 
 
 def _parts(option: Option) -> Iterator[tuple[Any, str, Any, str]]:

@@ -19,7 +19,7 @@ from controller.report.blocks import (
     Table,
 )
 from controller.report.lists import COUNTED, TOP, more, quoted
-from controller.report.wording import counted, counts, failed_tests, headline, names, number, signs
+from controller.report.wording import counted, counts, failed_tests, has_nothing_to_do, headline, names, number, signs
 from controller.schema.reports import (
     ApplyTiming,
     ChangeClass,
@@ -36,6 +36,8 @@ _RESTRICTED = (
 
 def title(report: PreviewReport) -> Heading:
     """Which change, where."""
+    if has_nothing_to_do(report):
+        return Heading(("Saltern diff, not applied yet: nothing",), 1)
     if report.kind != "preview":
         base = report.base[:8] if report.kind == "plan" else report.base
         what = "Saltern diff: " if report.kind == "plan" else "Saltern diff, not applied yet: "

@@ -36,12 +36,21 @@ def headline(report: PreviewReport) -> str:
     """What the change does to the fleet, in one sentence."""
     if not report.changed and not report.classes:
         if report.kind == "pending":
+            if has_nothing_to_do(report):
+                every = "the minion has" if report.minions == 1 else f"all {number(report.minions)} minions have"
+                return f"Nothing to do: {every} revision {report.head[:8]}"
             return f"Nothing is pending on {counted(report.minions, 'minion')}"
         if report.broken or report.unknown:
             return f"Nothing is known to change on {counted(report.minions, 'minion')}"
         return f"Nothing changes on {counted(report.minions, 'minion')}"
     changes = counted(len(report.classes), "distinct change")
     return f"{changes} on {number(report.changed)} of {counted(report.minions, 'minion')}"
+
+
+def has_nothing_to_do(report: PreviewReport) -> bool:
+    """Whether all that was asked about have what is live, as far as is known."""
+    told = report.classes or report.changed or report.broken or report.unknown or report.drift
+    return report.kind == "pending" and report.minions > 0 and not told
 
 
 def counts(report: PreviewReport) -> list[str]:

@@ -14,9 +14,6 @@ from controller.schema.plans import FieldDiff
 from controller.schema.previews import MovedSource
 from controller.schema.structs import ApiStruct
 
-SCHEMA_VERSION = 1
-"""Rises when a field changes its meaning or goes. New fields do not raise it."""
-
 
 class FileDiff(ApiStruct, frozen=True, kw_only=True):
     """What changes in the content of one file."""
@@ -182,7 +179,6 @@ class Capability(ApiStruct, frozen=True, kw_only=True):
 class PreviewReport(ApiStruct, frozen=True, kw_only=True):
     """All that is known of a change before it is made."""
 
-    schema: int = SCHEMA_VERSION
     kind: Literal["preview", "plan", "pending"] = "preview"
     """Of a change that is proposed; from one revision to another; what the fleet has not applied yet."""
     controller: str = ""

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from minion.log import LineFormatter, LogShape, log_to
-from minion.log_lines import fields_of, logfmt_value
+from minion.log_lines import fields_of, line_of, logfmt_value
 
 FIELD = re.compile(r'([^\s="]+)=("(?:[^"\\]|\\.)*"|[^\s="]*)(?: |$)')
 
@@ -62,6 +62,11 @@ def test_a_parser_reads_back_what_was_logged(one, two):
     assert len(said.splitlines()) == 1
     fields = parsed(said)
     assert (fields["one"], fields["two"], fields["count"], fields["seconds"]) == (one, two, "3", "1.2")
+
+
+@pytest.mark.parametrize("form", ["logfmt", "json", "console"])
+def test_what_is_none_is_left_out(form):
+    assert "options" not in line_of({"time": "t", "level": "info", "event": "reloaded", "options": None}, form)
 
 
 def test_a_value_adds_no_field():

@@ -74,5 +74,5 @@ def _row(entry: HistoryEntry) -> tuple[str, ...]:
 
 
 def _time(at: float) -> str:
-    """Without a blank where columns are split by blanks, without the year where people read it."""
-    return output.clock(at)[5:] if sys.stdout.isatty() else output.clock(at).replace(" ", "T")
+    """Without the year on a terminal, where columns are short of room."""
+    return output.clock(at)[5:] if sys.stdout.isatty() else output.clock(at)

@@ -69,5 +69,5 @@ def _show_step(step: OrchestrationStep) -> None:
 
 
 def _row(view: OrchestrationView) -> tuple[str, ...]:
-    when = output.clock(view.created)[5:] if sys.stdout.isatty() else output.clock(view.created).replace(" ", "T")
+    when = output.clock(view.created)[5:] if sys.stdout.isatty() else output.clock(view.created)
     return when, view.jid, view.sls, view.outcome or view.state, f"{view.done}/{view.total}", view.user, view.summary

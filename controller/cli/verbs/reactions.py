@@ -78,6 +78,6 @@ def _result(step: EventView) -> str:
 
 
 def _row(view: ReactionView) -> tuple[str, ...]:
-    when = output.clock(view.time)[5:] if sys.stdout.isatty() else output.clock(view.time).replace(" ", "T")
+    when = output.clock(view.time)[5:] if sys.stdout.isatty() else output.clock(view.time)
     what = ", ".join(str(each.get("fun", "")) for each in view.reactions) or next(iter(view.errors), "")
     return when, view.id, view.tag, view.minion, view.outcome, what.splitlines()[0] if what else ""

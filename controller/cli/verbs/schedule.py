@@ -215,8 +215,16 @@ def _show_minion_jobs(answers: dict[str, dict[str, Any]]) -> None:
 
 def _row(one: ScheduledJobView) -> tuple[str, ...]:
     enabled = _yes(one.enabled) + (f" ({one.switch.user})" if one.switch and one.switch.user else "")
-    times = (output.clock(at).replace(" ", "T") for at in (one.next, one.last))
-    return one.job, one.function, one.target, one.when, enabled, *times, one.place
+    return (
+        one.job,
+        one.function,
+        one.target,
+        one.when,
+        enabled,
+        output.clock(one.next),
+        output.clock(one.last),
+        one.place,
+    )
 
 
 def _yes(value: bool) -> str:

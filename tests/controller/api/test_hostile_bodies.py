@@ -48,74 +48,19 @@ BODIES = {
     "many values": b"[" + b"1," * (MANY // 2) + b"1]",
     "many names": b"[" + b"{}," * (MANY // 3) + b"{}",
 }
-FIELDS = [
-    "add",
-    "action",
-    "after",
-    "all",
-    "args",
-    "at",
-    "before",
-    "by",
-    "check",
-    "client",
-    "dry_run",
-    "expires",
-    "expression",
-    "fun",
-    "glob",
-    "groups",
-    "head",
-    "hint",
-    "ids",
-    "id",
-    "jid",
-    "job",
-    "kind",
-    "kwargs",
-    "match",
-    "message",
-    "method",
-    "minion",
-    "minions",
-    "minute",
-    "name",
-    "names",
-    "never",
-    "password",
-    "path",
-    "paths",
-    "public",
-    "reason",
-    "ref",
-    "refs",
-    "remote",
-    "revision",
-    "scopes",
-    "seconds",
-    "sls",
-    "source",
-    "target",
-    "test",
-    "tgt",
-    "to",
-    "token",
-    "user",
-    "username",
-    "eauth",
-    "value",
-    "wait",
-    "whole",
-]
+FIELDS = """
+add action after all args at before by check client dry_run expires expression fun glob groups head hint ids id jid job
+kind kwargs match message method minion minions minute name names never password path paths public reason ref refs
+remote revision scopes seconds sls source target test tgt to token user username eauth value wait whole
+"""
 
 
 def bodies() -> dict[str, bytes]:
     """Of what is wrong in all; those `for each field` have a value of a wrong type, whatever the route calls it."""
     typed = {"a number for each field": "1e400", "a list for each field": "[[]]"}
-    return {
-        name: ("{" + ", ".join(f'"{each}": {typed[name]}' for each in FIELDS) + "}").encode() if body is None else body
-        for name, body in BODIES.items()
-    }
+    fields = FIELDS.split()
+    filled = {name: "{" + ", ".join(f'"{each}": {value}' for each in fields) + "}" for name, value in typed.items()}
+    return {name: filled[name].encode() if body is None else body for name, body in BODIES.items()}
 
 
 def posts(app: Any, prefix: str) -> list[str]:
@@ -184,13 +129,11 @@ def test_a_route_of_salt_api_refuses_what_is_no_question(salt_served, path):
                 assert seconds < SECONDS, (path, form, name)
 
 
-def test_the_hook_takes_what_it_cannot_read_for_nothing(served, desk):
+def test_the_hook_takes_what_it_cannot_read_for_a_hint(served):
+    """Whatever the body says, no more than a fetch comes of it."""
     host, port = served.listening.http
     with httpx.Client(base_url=f"http://{host}:{port}", timeout=30, trust_env=False, verify=False) as client:
         for name, body in bodies().items():
-            if name == "nothing":  # which means all remotes
-                continue
             status, seconds, text = answer(client, "/hook", body, JSON)
-            assert 400 <= status < 500, (name, status, text)
+            assert status < 500, (name, status, text)
             assert seconds < SECONDS, name
-    assert desk.fetched == []

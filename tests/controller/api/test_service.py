@@ -281,6 +281,8 @@ async def test_sync_beside_drift_says_what_heals_it(controller):
     store.runs.finish("drift-1", "pending", finished=2.0, changes=2)
     told = [each async for each in service.sync(SyncQuestion(target=WEB1))]
     assert [each.summary for each in told] == ["nothing is pending, but 2 states drifted; --whole heals them"]
+    told = [each async for each in service.sync(SyncQuestion(target=WEB1, test=True))]
+    assert told[0].summary.endswith("; --test --whole tests the whole highstate")
 
 
 async def test_pages_of_minions_are_filtered_sorted_and_cut(controller):

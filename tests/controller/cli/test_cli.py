@@ -307,7 +307,8 @@ def test_a_preview_is_saved_in_the_form_that_the_name_says(saltern, served, tmp_
     done = saltern(*words, *(word for name in names for word in ("--save", str(tmp_path / name))))
     assert done.code == 2
     assert json.loads((tmp_path / "a.json").read_text()) == json.loads(done.out)
-    assert json.loads(done.out)["schema"] == 1
+    assert json.loads(done.out)["schema_version"] == 1
+    assert "schema" not in json.loads(done.out)
     starts = [(tmp_path / name).read_text()[:9] for name in names]
     assert starts == ['{\n  "sche', "<!doctype", "<!-- salt", "Saltern p", "schema_ve"]
     refused = saltern(*words, "--save", str(tmp_path / "a.pdf"))

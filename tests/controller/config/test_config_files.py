@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 
 import pytest
 
@@ -86,6 +87,7 @@ def test_doctor_says_who_else_can_change_it(config_dir, saltern):
     (config_dir / "controller").chmod(0o666)
     done = saltern("doctor", "-c", str(config_dir))
     assert f"{config_dir}/controller has mode 0666: everybody can change it" in done.out, done
+    assert re.search(r" (1 warning|(0|[2-9]|\d\d) warnings)$", done.err.strip()), done
     (config_dir / "controller").chmod(0o644)
     if os.geteuid() == 0:
         os.chown(config_dir / "controller", 1234, -1)

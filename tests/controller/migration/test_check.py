@@ -74,6 +74,13 @@ def test_places_values_and_reasons(machine, check, tmp_path):
     assert settings.notes == ()
 
 
+def test_notes_tell_each_thing_once(machine, saltern, tmp_path):
+    root = machine({"etc/salt/master": "master_job_cache: mysql\nevent_return: [nope]\nopen_mode: true\n"})
+    saltern("migrate", "check", str(root / "etc/salt"), "--write", str(tmp_path / "notes"))
+    notes = (tmp_path / "notes/NOTES.md").read_text()
+    assert [notes.count(name) for name in ("master_job_cache", "no returner 'nope'", "open_mode")] == [1, 1, 1], notes
+
+
 def test_the_converted_files_are_taken_by_our_loaders(machine, check, tmp_path):
     machine({
         "etc/salt/minion": "id: web1\nmaster: salt\nbeacons: {load: [], adb: []}\nmaster_type: func\n",

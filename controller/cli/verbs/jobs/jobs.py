@@ -123,8 +123,7 @@ def _show_jobs(views: tuple[JobView, ...], out: str, none: str) -> None:
 
 
 def _row(view: JobView) -> tuple[str, ...]:
-    when = output.clock(view.created).replace(" ", "T")
-    return (when, view.jid, view.fun, view.args, view.user, str(view.minions), _outcomes(view))
+    return (output.clock(view.created), view.jid, view.fun, view.args, view.user, str(view.minions), _outcomes(view))
 
 
 def _outcomes(view: JobView) -> str:

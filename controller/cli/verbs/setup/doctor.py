@@ -45,7 +45,8 @@ def doctor_command(minion: bool, timeout: float, out: str, config_dir: Path) -> 
     if out != "text":
         click.echo(_document([_plain(each) for each in found], out), nl=False)
     bad, doubtful = (sum(each.verdict == verdict for each in found) for verdict in ("FAIL", "WARN"))
-    click.echo(f"{len(found)} checks: {bad} failed, {doubtful} warnings", err=True)
+    warnings = f"{doubtful} warning{'' if doubtful == 1 else 's'}"
+    click.echo(f"{len(found)} checks: {bad} failed, {warnings}", err=True)
     return FAILED if bad else OK
 
 
