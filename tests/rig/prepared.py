@@ -26,9 +26,15 @@ from typing import IO, NoReturn
 
 _MOST_BYTES = 1 << 20
 """Of one request: words and environment."""
-_MODULES = {"minion": "minion.agent.agent"}
-"""What the process of a verb has imported; of all others the controller."""
+_MINION = "minion.agent.agent"
 _CONTROLLER = "controller.app"
+_OF_WORKERS = (
+    *("minion.config.rules", "minion.execution.lowstate_sources", "minion.execution.tree_modules"),
+    *("minion.grains.minion_grains", "minion.machine.templates", "minion.modules.state.apply"),
+    *("minion.modules.state.module", "minion.states.cmd.script", "minion.states.file.managed"),
+    *("highstate.memo.tracked", "highstate.render.context", "highstate.render.pipeline", "jinja2.sandbox", "tomllib"),
+)
+"""What an agent leaves to its children, which import it for each run."""
 _COMMANDS = ("controller.cli.main", "controller.cli.verbs.controller", "controller.cli.verbs.run", "httpcore")
 
 
@@ -87,7 +93,7 @@ def start(
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     asked = {"program": program, "words": words, "environment": dict(environment), "folder": str(folder or Path.cwd())}
     with theirs:
-        server = _server(_MODULES.get(words[0], _CONTROLLER) if words else _CONTROLLER)
+        server = _server(_MINION if [*words[:1]] == ["minion"] else _CONTROLLER)
         streams = [out, errors, *([] if given is None else [given])]
         socket.send_fds(server, [json.dumps(asked).encode()], [theirs.fileno(), *(each.fileno() for each in streams)])
     return PreparedProcess(int(ours.recv(64)), ours)
@@ -135,7 +141,7 @@ def _end(process: subprocess.Popen[bytes], connection: socket.socket) -> None:
 
 def _serve(module: str, control: socket.socket) -> str:
     """Fork for each request; comes back in the forks alone, with the module of the program that is to go on."""
-    for each in (module, *_COMMANDS):
+    for each in (module, *(_OF_WORKERS if module == _MINION else ()), *_COMMANDS):
         importlib.import_module(each)
     gc.freeze()
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for those that watch the forks

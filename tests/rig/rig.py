@@ -233,6 +233,15 @@ class Rig:
         """Start an agent."""
         self._start(minion, "minion", "-c", str(self.directory / minion))
 
+    def start_stopped(self) -> None:
+        """Start what a test has stopped or killed, and wait until all are connected."""
+        if "controller" not in self._processes:
+            self.start_controller()
+        for minion in self.minions:
+            if minion not in self._processes:
+                self.start_minion(minion)
+        self.wait("all to be there", lambda: all(each["connected"] for each in self.status().values()))
+
     def accept_all(self) -> None:
         """Wait until every minion has asked, then accept the keys."""
         if not self.minions:

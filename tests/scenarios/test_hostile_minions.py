@@ -20,9 +20,9 @@ def new_keys():
     return KeyPair(public=public.decode(), secret=secret.decode())
 
 
-@pytest.fixture
-def rig(make_rig):
-    rig = make_rig()
+@pytest.fixture(scope="module")
+def rig(make_shared_rig):
+    rig = make_shared_rig()
     rig.wait_applied(rig.push("first"))
     return rig
 

@@ -11,9 +11,9 @@ from wire.limits import MinionLimits
 LARGE = "head -c 20000000 /dev/zero | tr '\\0' x"
 
 
-@pytest.fixture
-def rig(make_rig):
-    return make_rig(minions={"web1": {}, "web2": {}})
+@pytest.fixture(scope="module")
+def rig(make_shared_rig):
+    return make_shared_rig(minions={"web1": {}, "web2": {}})
 
 
 def outcomes(rig, jid):

@@ -54,9 +54,9 @@ def write(rig, **sls):
     return rig.push("orchestrations")
 
 
-@pytest.fixture
-def rig(make_rig):
-    made = make_rig()
+@pytest.fixture(scope="module")
+def rig(make_shared_rig):
+    made = make_shared_rig()
     made.wait_applied(write(made, deploy=DEPLOY))
     return made
 

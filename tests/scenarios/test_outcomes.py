@@ -26,13 +26,19 @@ slow:
 ROLES = ("same", "other", "bad", "broken", "away")
 
 
-@pytest.fixture
-def rig(make_rig):
-    rig = make_rig(minions={role: {"role": role} for role in ROLES})
+@pytest.fixture(scope="module")
+def shared_rig(make_shared_rig):
+    rig = make_shared_rig(minions={role: {"role": role} for role in ROLES})
     (rig.work / "states/outcome.sls").write_text(STATES)
     (rig.work / "states/slow.sls").write_text(SLOW)
     rig.wait_applied(rig.push("outcomes"))
     return rig
+
+
+@pytest.fixture
+def rig(shared_rig):
+    shared_rig.start_stopped()
+    return shared_rig
 
 
 def asked(rig, *words):

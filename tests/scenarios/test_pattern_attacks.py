@@ -8,6 +8,7 @@ import time
 
 import pytest
 import zmq
+from effort import steps
 from rig import Rig
 
 from wire.address import Address
@@ -98,16 +99,16 @@ def settle(rig):
         time.sleep(1)
 
 
-@pytest.mark.parametrize(
-    ("target", "kind"),
-    [
-        (SLOW, "pcre"),
-        (f"E@{SLOW} or web*", "compound"),
-        (f"a:{SLOW}", "grain_pcre"),
-        (DEEP_GRAIN, "grain"),
-        ("(?:" * 240 + "a{1000}" + "){2}" * 180, "pcre"),
-    ],
-)
+QUESTIONS = [
+    (SLOW, "pcre"),
+    (f"E@{SLOW} or web*", "compound"),
+    (f"a:{SLOW}", "grain_pcre"),
+    (DEEP_GRAIN, "grain"),
+    ("(?:" * 240 + "a{1000}" + "){2}" * 180, "pcre"),
+]
+
+
+@pytest.mark.parametrize(("target", "kind"), steps(QUESTIONS, 3))
 def test_a_question_to_the_mine(rig, connect, target, kind):
     connection = connect()
     connection.send(Mine(entries={"app_address": MineEntry(value="x")}))
@@ -134,15 +135,15 @@ def test_who_may_have_a_mine_is_stored_and_asked_after_a_restart(rig, connect):
     controller_is_well(rig)
 
 
-@pytest.mark.parametrize(
-    ("target", "state"),
-    [
-        ("*", f"{{{{ salt['mine.get']('{SLOW}', 'app_address', 'pcre') }}}}"),
-        ("*", f"{{{{ salt['mine.get']('E@{SLOW} or web*', 'app_address', 'compound') }}}}"),
-        (f"E@{SLOW}", "a: {test.nop: []}"),
-        ("*", f"{{{{ ('a' * 300) | regex_search('{SLOW}') }}}}"),
-    ],
-)
+BRANCHES = [
+    ("*", f"{{{{ salt['mine.get']('{SLOW}', 'app_address', 'pcre') }}}}"),
+    ("*", f"{{{{ salt['mine.get']('E@{SLOW} or web*', 'app_address', 'compound') }}}}"),
+    (f"E@{SLOW}", "a: {test.nop: []}"),
+    ("*", f"{{{{ ('a' * 300) | regex_search('{SLOW}') }}}}"),
+]
+
+
+@pytest.mark.parametrize(("target", "state"), steps(BRANCHES, 3))
 def test_a_branch_that_is_previewed(rig, connect, target, state):
     connection = connect()
     connection.send(Mine(entries={"app_address": MineEntry(value="x")}))

@@ -29,10 +29,16 @@ from saltern.client import (
 ALL = {"web1", "web2", "db1"}
 
 
-@pytest.fixture
-def rig(make_rig) -> Rig:
+@pytest.fixture(scope="module")
+def shared_rig(make_shared_rig) -> Rig:
     """Three minions."""
-    return make_rig()
+    return make_shared_rig()
+
+
+@pytest.fixture
+def rig(shared_rig) -> Rig:
+    shared_rig.start_stopped()
+    return shared_rig
 
 
 def local_of(rig):

@@ -10,13 +10,19 @@ MINIONS = {"web1": {"role": "web"}, "web2": {"role": "web"}, "web3": {"role": "w
 PILLAR = "tier: {{ 'front' if grains.role == 'web' else 'back' }}\n"
 
 
-@pytest.fixture
-def rig(make_rig):
-    rig = make_rig(minions=MINIONS)
+@pytest.fixture(scope="module")
+def shared_rig(make_shared_rig):
+    rig = make_shared_rig(minions=MINIONS)
     (rig.work / "pillar/tiers.sls").write_text(PILLAR)
     (rig.work / "pillar/top.sls").write_text("base:\n  '*':\n    - numbers\n    - tiers\n")
     rig.wait_applied(rig.push("tiers"))
     return rig
+
+
+@pytest.fixture
+def rig(shared_rig):
+    shared_rig.start_stopped()
+    return shared_rig
 
 
 def asked(rig, *words, code=0):

@@ -14,9 +14,15 @@ from rig import SALTERN
 from minion.call.options import OUTPUTTERS
 
 
+@pytest.fixture(scope="module")
+def shared_rig(make_shared_rig):
+    return make_shared_rig(minions={"web1": {}, "web2": {}})
+
+
 @pytest.fixture
-def rig(make_rig):
-    return make_rig(minions={"web1": {}, "web2": {}})
+def rig(shared_rig):
+    shared_rig.start_stopped()
+    return shared_rig
 
 
 def test_several_functions_with_their_arguments(rig):
@@ -149,12 +155,12 @@ def test_ctrl_c_asks_what_becomes_of_the_job(rig, answer):
 
 
 def test_a_batch_that_is_ended_asks_nobody_more(rig):
-    begun = json.loads(rig.saltern("run", "*", "cmd.run", "sleep 600", "-b", "1", "--async", "--out", "json").stdout)
+    begun = json.loads(rig.saltern("run", "*", "cmd.run", "sleep 601", "-b", "1", "--async", "--out", "json").stdout)
     jid = begun["jid"]
 
     def first():
         found = rig.history("web1")
-        return found and found[0]["args"] == "'sleep 600'" and found[0]["state"] == "started"
+        return found and found[0]["args"] == "'sleep 601'" and found[0]["state"] == "started"
 
     rig.wait("the first to run it", first)
     rig.saltern("jobs", "kill", jid)
@@ -164,4 +170,4 @@ def test_a_batch_that_is_ended_asks_nobody_more(rig):
     )
     assert json.loads(halted)["data"]["reason"] == "stop"
     assert rig.ask("/job", jid=jid)["minions"][0]["outcome"] == "cancelled"
-    assert all(one["args"] != "'sleep 600'" for one in rig.history("web2"))
+    assert all(one["args"] != "'sleep 601'" for one in rig.history("web2"))
