@@ -106,7 +106,7 @@ def called(listener):
 def test_a_branch_with_everything_is_previewed(make_rig, listener):
     """Each attack is the only SLS of its minion, so that an error of one hides no other."""
     attacks = [*steps([*LINES], 6), *steps([*EXTRA], 3)]
-    rig = make_rig(minions={"web1": {}}, hook_secret=SECRET, compile_timeout=5)
+    rig = make_rig(minions={"web1": {}}, hook_secret=SECRET, compile_timeout=3)
     live = rig.push("first")
     rig.wait_applied(live)
     marker = rig.directory / "marker"

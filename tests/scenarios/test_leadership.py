@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 from cluster import Cluster
-from effort import FULL
+from effort import FULL, soak
 from ledger import Ledger, add_module
 from postgres_server import PROGRAMS
 
@@ -263,6 +263,7 @@ def reconcile(cluster, ledger, load, asked, capsys):
     assert came_to["ok"] > 0
 
 
+@soak
 @pytest.mark.timeout(900)
 def test_under_load_leaders_are_killed_and_frozen_and_nothing_is_done_twice(trio, capsys):
     trio.rigs[0].wait_applied(trio.rigs[0].push("first"))
@@ -304,6 +305,7 @@ def test_under_load_the_database_is_restarted_and_those_that_wait_go_on(trio, ca
 SWARM = 200
 
 
+@soak
 @pytest.mark.timeout(600)
 def test_two_hundred_minions_come_back_by_a_controller_that_waits(make_cluster, swarm, capsys):
     cluster = make_cluster(3, {}, settings={"auto_accept": True})

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+from effort import steps
 
 from gitfs.config.remotes import file_remotes, pillar_remotes
 from gitfs.source import Source
@@ -82,7 +83,10 @@ def test_every_case_of_pillar_is_recorded():
 def test_all_cases_of_pillar(repository, tmp_path):
     """What each pillarenv sees of git_pillar, tree by tree."""
     different = {}
-    for name, config in json.loads(json.dumps(PILLARS["cases"]).replace("URL", f"file://{repository.bare}")).items():
+    configs = json.loads(json.dumps(PILLARS["cases"]).replace("URL", f"file://{repository.bare}"))
+    chosen = {*steps([*configs], 10), *PILLARS_DIFFERENT}
+    for name in chosen:
+        config = configs[name]
         found = {}
         for saltenv in PILLARS["saltenvs"]:
             asked = {"asked_of_pillar": [saltenv], "pillar_includes": False}

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from effort import steps
 
 from highstate.files import MemoryFiles
 from highstate.run.runner import run
@@ -183,17 +184,17 @@ def test_a_long_name(house: Path) -> None:
     assert "File name too long" in once("file.managed", house / ("x" * 300), contents="x").comment
 
 
-@pytest.mark.parametrize(
-    ("fun", "arguments", "result"),
-    [
-        ("file.managed", {"contents": "small"}, True),
-        ("file.managed", {"source": "{other}", "backup": "minion"}, True),
-        ("file.copy", {"source": "{other}", "force": True}, True),
-        ("file.absent", {}, True),
-        ("file.append", {"text": "x"}, False),
-        ("file.replace", {"pattern": "a", "repl": "b"}, False),
-    ],
-)
+OVER_A_GIGABYTE = [
+    ("file.managed", {"contents": "small"}, True),
+    ("file.managed", {"source": "{other}", "backup": "minion"}, True),
+    ("file.copy", {"source": "{other}", "force": True}, True),
+    ("file.absent", {}, True),
+    ("file.append", {"text": "x"}, False),
+    ("file.replace", {"pattern": "a", "repl": "b"}, False),
+]
+
+
+@pytest.mark.parametrize(("fun", "arguments", "result"), steps(OVER_A_GIGABYTE, 3))
 def test_a_gigabyte_is_never_held(house: Path, fun: str, arguments: dict[str, Any], result: bool) -> None:
     for name in ("file", "other"):
         with (house / name).open("wb") as file:
