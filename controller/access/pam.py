@@ -60,7 +60,8 @@ class PamPasswords:
                 start_new_session=True,
             )
             try:
-                said, _ = await asyncio.wait_for(process.communicate(question), self.seconds)
+                async with asyncio.timeout(self.seconds):
+                    said, _ = await process.communicate(question)
             except TimeoutError:
                 raise PamTrouble(f"PAM did not answer in {self.seconds:g} s") from None
             finally:

@@ -87,7 +87,8 @@ async def _wait(
         unasked = ""
         while not stop.is_set():
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(stop.wait(), LOOK_SECONDS)
+                async with asyncio.timeout(LOOK_SECONDS):
+                    await stop.wait()
                 return
             try:
                 leader = await asyncio.to_thread(lease.try_to_lead, standby.splice.source)

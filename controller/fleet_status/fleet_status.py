@@ -130,7 +130,8 @@ class FleetStatus:
             rest = min(pause, _REST * self._took)
             await asyncio.sleep(rest)
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._wanted.wait(), pause - rest)
+                async with asyncio.timeout(pause - rest):
+                    await self._wanted.wait()
             self._wanted.clear()
             try:
                 await self.look()

@@ -185,7 +185,8 @@ async def _followed(batch: _Batch, timeout: float) -> AsyncIterator[CallReturn]:
             return
         batch.changed.clear()
         try:
-            await asyncio.wait_for(batch.changed.wait(), timeout or None)
+            async with asyncio.timeout(timeout or None):
+                await batch.changed.wait()
         except TimeoutError:
             return
 

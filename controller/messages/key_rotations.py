@@ -69,7 +69,8 @@ class KeyRotations:
         asked = self._asked[minion] = _Asked(user=user, told=asyncio.get_running_loop().create_future())
         try:
             self.replies.send_now(session.key, RotateKey())
-            new = await asyncio.wait_for(asked.told, ROTATION_SECONDS)
+            async with asyncio.timeout(ROTATION_SECONDS):
+                new = await asked.told
         except TimeoutError:
             text = f"{minion} has told no new key within {ROTATION_SECONDS:g} s; its old one is still good"
             raise ServiceError("conflict", text) from None

@@ -110,7 +110,8 @@ class NotificationDelivery:
                 wait = FIRST_WAIT
             if wait > 0:
                 try:
-                    await asyncio.wait_for(wake.wait(), min(wait, _LOOK))
+                    async with asyncio.timeout(min(wait, _LOOK)):
+                        await wake.wait()
                 except TimeoutError:
                     continue
 

@@ -91,7 +91,8 @@ class Notifier:
                 self._news.clear()
                 wait = await self._until_done(self._step)
                 try:
-                    await asyncio.wait_for(self._news.wait(), wait)
+                    async with asyncio.timeout(wait):
+                        await self._news.wait()
                 except TimeoutError:
                     continue
 

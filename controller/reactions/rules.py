@@ -74,7 +74,8 @@ class RuleFirings:
             left = self._engine.due_at - self.clock()
             self._changed.clear()
             try:
-                await asyncio.wait_for(self._changed.wait(), None if left == float("inf") else max(0.0, left))
+                async with asyncio.timeout(None if left == float("inf") else max(0.0, left)):
+                    await self._changed.wait()
             except TimeoutError:
                 for outcome in self._engine.due(self.rules(), self.clock()):
                     await self._carried_out(outcome)

@@ -499,7 +499,7 @@ def _answer(state: ObservedState, request: Request, policy: MinionPolicy, now: f
         return [Decline(Declined.PAUSED)]
     if not request.test and not (window := look(policy.windows, now)).open and not window.manual:
         return [Decline(Declined.OUTSIDE_WINDOW)]
-    if state.gated and not request.test and state.applied != state.desired:
+    if state.gated and not request.test and (state.applied != state.desired or state.taken_back):
         return [Decline(Declined.GATED)]
     if state.open_run is not None:
         return [_joined(state.open_run, request, state.desired)]
@@ -534,7 +534,7 @@ def _with_open_run(
 
 def _may_begin(state: ObservedState, run: OpenRun, policy: MinionPolicy, now: float) -> bool:
     """Whether a run that was asked for, and may be lost with its connection, may still begin."""
-    if state.paused or run.digest != state.desired:
+    if state.paused or run.digest != state.desired or (state.taken_back and run.digest == state.applied):
         return False
     if run.digest != state.applied and (state.gated or (policy.apply == "manual" and not run.person)):
         return False
@@ -567,11 +567,11 @@ def _next_run(state: ObservedState, policy: MinionPolicy, now: float) -> list[In
         return []
     if state.applied != state.desired:
         return _apply(state, policy, now) or _remediate_meanwhile(state, policy, now)
+    if state.taken_back:
+        return []  # nothing puts it there once more
     failed = state.last_run is not None and not state.last_run.good
     if failed:
         return _apply(state, policy, now)
-    if state.taken_back:
-        return []  # nothing puts it there once more
     if state.drift is not None and state.drift.missed and policy.verify == "apply":
         return [ApplyMissed(state.drift.run_id)]
     if state.drift is not None and policy.drift.mode == "remediate":

@@ -111,7 +111,8 @@ class Gates:
         except OSError as error:
             return f"{words[0]} cannot be started: {error.strerror}"
         try:
-            code = await asyncio.wait_for(process.wait(), GATE_SECONDS)
+            async with asyncio.timeout(GATE_SECONDS):
+                code = await process.wait()
         except TimeoutError:
             return f"no end within {GATE_SECONDS:g} s"
         finally:

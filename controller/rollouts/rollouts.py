@@ -226,7 +226,8 @@ class RolloutReconciler:
             active = self.current is not None and not self.current.ended
             limit = min(TICK_SECONDS, max(0.0, again - self.clock())) if active else None
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._news.wait(), limit)
+                async with asyncio.timeout(limit):
+                    await self._news.wait()
             await asyncio.sleep(TOGETHER_SECONDS)
             self._news.clear()
             try:

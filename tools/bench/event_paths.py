@@ -187,7 +187,8 @@ async def _ready(bus: Bus, said: asyncio.StreamReader) -> bool:
     """Whether the reader is there: it says so when it has an event."""
     bus.publish("bench/hello", {})
     try:
-        return bool(await asyncio.wait_for(said.readline(), 0.2))
+        async with asyncio.timeout(0.2):
+            return bool(await said.readline())
     except TimeoutError:
         return False
 

@@ -149,7 +149,8 @@ class DaskCluster:
             else:
                 await self._connection(client)
             with suppress(TimeoutError):
-                await asyncio.wait_for(self._closing.wait(), RETRY_SECONDS)
+                async with asyncio.timeout(RETRY_SECONDS):
+                    await self._closing.wait()
 
     async def _connected(self) -> Any:
         dask: Any = importlib.import_module("dask")
@@ -175,10 +176,12 @@ class DaskCluster:
         self._said, self.connection = "", ClusterConnection("connected", time.time())
         try:
             while not self._closing.is_set():
-                identity = await asyncio.wait_for(client.scheduler.identity(n_workers=-1), _LOOK_TIMEOUT)
+                async with asyncio.timeout(_LOOK_TIMEOUT):
+                    identity = await client.scheduler.identity(n_workers=-1)
                 self._see({address: _seen(each) for address, each in identity["workers"].items()})
                 with suppress(TimeoutError):
-                    await asyncio.wait_for(self._closing.wait(), LOOK_SECONDS)
+                    async with asyncio.timeout(LOOK_SECONDS):
+                        await self._closing.wait()
             await self._stop_lanes()
         except Exception as error:  # whatever Dask raises: the scheduler is gone
             self._say(f"{type(error).__name__}: {error}".partition("\n")[0])
@@ -186,14 +189,16 @@ class DaskCluster:
             self._client = None
             self._see({})
             with suppress(Exception):
-                await asyncio.wait_for(client.close(), _STOP_SECONDS)
+                async with asyncio.timeout(_STOP_SECONDS):
+                    await client.close()
 
     async def _stop_lanes(self) -> None:
         """Nobody will ask for these processes again."""
         packed = msgspec.msgpack.encode(StopLanes(controller=self.controller))
         asked = [self._asked(address, packed) for address in self.table.ready()]
         with suppress(Exception):
-            await asyncio.wait_for(asyncio.gather(*asked, return_exceptions=True), _STOP_SECONDS)
+            async with asyncio.timeout(_STOP_SECONDS):
+                await asyncio.gather(*asked, return_exceptions=True)
 
     def _see(self, workers: Mapping[str, SeenWorker]) -> None:
         """These workers are there now; new ones are asked who they are."""
@@ -218,7 +223,8 @@ class DaskCluster:
         packed = msgspec.msgpack.encode(ProbeWorker())
         again = float("inf")
         try:
-            found = await asyncio.wait_for(self._asked(address, packed), _PROBE_SECONDS)
+            async with asyncio.timeout(_PROBE_SECONDS):
+                found = await self._asked(address, packed)
             reason = "" if found.kind == "done" else f"it runs {found.text}, and this is {program_version()}"
             hint = _INSTALL
         except (ClusterLost, TimeoutError) as error:

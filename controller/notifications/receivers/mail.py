@@ -52,7 +52,8 @@ class MailReceiver:
         sending = _Sending(self.options, self.ca_file, self.limits.call_seconds)
         work = asyncio.ensure_future(asyncio.to_thread(sending.run, self.mail_of(message), password))
         try:
-            refused = await asyncio.wait_for(asyncio.shield(work), self.limits.call_seconds)
+            async with asyncio.timeout(self.limits.call_seconds):
+                refused = await asyncio.shield(work)
         except TimeoutError:
             self.refused("call-seconds")
             while not work.done():  # a server that sends a little now and then would keep the thread

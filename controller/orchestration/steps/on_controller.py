@@ -84,7 +84,8 @@ async def wait_for_event(
 
 async def _next(events: Subscription, seconds: float) -> None:
     try:
-        await asyncio.wait_for(events.wait(), seconds)
+        async with asyncio.timeout(seconds):
+            await events.wait()
     except TimeoutError:
         return
 

@@ -101,7 +101,8 @@ class FunctionProcess:
                         raise ControllerCallFailed(error)
                     case ProcessReturn(value=value):
                         with contextlib.suppress(TimeoutError):  # what it printed comes before its value
-                            await asyncio.wait_for(asyncio.shield(printed), 1.0)
+                            async with asyncio.timeout(1.0):
+                                await asyncio.shield(printed)
                         return value
                     case RunnerQuery() as asked:
                         await _send(writer, pickle.dumps(await self._answer(context, asked)))
@@ -151,7 +152,9 @@ async def _send(writer: asyncio.StreamWriter, body: bytes) -> None:
 
 async def _tail(printed: asyncio.Task[str]) -> str:
     with contextlib.suppress(TimeoutError):
-        if said := await asyncio.wait_for(asyncio.shield(printed), 1.0):
+        async with asyncio.timeout(1.0):
+            said = await asyncio.shield(printed)
+        if said:
             return f"; it wrote: {said}"
     return ""
 

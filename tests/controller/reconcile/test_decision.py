@@ -137,6 +137,12 @@ TAKEN_BACK = replace(SYNCED, hold_until=math.inf)
             [SendDesired(), Resend("r1"), RequeueAfter(RUN.asked_at + 3600)],
             id="a person has begun it",
         ),
+        pytest.param(
+            replace(PUSHED, open_run=replace(RUN, sent=False), knows_checks=True, taken_back=True),
+            AUTO,
+            [SendDesired(), Resend("r1"), RequeueAfter(RUN.asked_at + 3600)],
+            id="a run away from what was taken back begins",
+        ),
         pytest.param(PART, AUTO, [CheckPush("r1")], id="a part was run: the whole is looked at once"),
         pytest.param(
             replace(PART, open_tests=(TEST,)), AUTO, [RequeueAfter(TEST.asked_at + 3600)], id="it is being looked at"
@@ -270,6 +276,26 @@ TAKEN_BACK = replace(SYNCED, hold_until=math.inf)
         pytest.param(replace(WAITING, taken_back=True), REMEDIATE, [], id="not from what was taken back"),
         pytest.param(
             replace(SYNCED, drift=DRIFT, taken_back=True, gated=True), REMEDIATE, [], id="nor before it is compiled"
+        ),
+        pytest.param(
+            replace(
+                SYNCED, last_run=replace(BAD, digest=SYNCED.desired, finished_at=NOW - 31), taken_back=True, gated=True
+            ),
+            AUTO,
+            [],
+            id="what was taken back is not retried before the way back is compiled",
+        ),
+        pytest.param(
+            replace(SYNCED, request=Request(whole=True, test=False), taken_back=True, gated=True),
+            AUTO,
+            [Decline(Declined.GATED)],
+            id="a person does not run what was taken back",
+        ),
+        pytest.param(
+            replace(SYNCED, open_run=replace(RUN, sent=False), knows_checks=True, taken_back=True, gated=True),
+            AUTO,
+            [CheckRun("r1"), RequeueAfter(NOW - 10 + 3600)],
+            id="a run of what was taken back does not begin any more",
         ),
         pytest.param(
             replace(SYNCED, drift=replace(DRIFT, remediations=3, remediated_at=NOW - 1)),
