@@ -38,6 +38,7 @@ from controller.rollouts.decision import (
 )
 from controller.rollouts.gates import Gates
 from controller.rollouts.planning import PlannedRollout, RolloutMember, plan_rollout
+from controller.rollouts.quarantine import CannotRollBack
 from controller.rollouts.rollout import Consent, Phase, Rollout
 from controller.sessions.sessions import Sessions
 from controller.store import StatusRow, Store, StoreError
@@ -76,6 +77,7 @@ class RolloutReconciler:
     ids: Jids
     gates: Gates
     roll_back: Callable[[Rollout], Awaitable[None]]
+    """Takes the revision of a rollout back; CannotRollBack."""
     is_pinned: Callable[[], bool]
     """Whether the live revision stands in the place of one that was taken back: that goes everywhere at once."""
     is_taken_back: Callable[[str], bool]
@@ -110,6 +112,8 @@ class RolloutReconciler:
             return ""
         if self._planned != self.live.digest:
             return "the rollout is being planned" if row.applied is not None else ""
+        if row.desired.revision != self.live.digest:  # what is live is being compiled for it
+            return f"{row.attempted_label} is live no more" if row.applied is not None else ""
         rollout = self.current
         if rollout is None or rollout.phase is Phase.COMPLETED:
             return ""
@@ -146,7 +150,7 @@ class RolloutReconciler:
         async with self._planning:
             lost = await self._begin(trees)
         if lost is not None:  # the controller was killed after it was decided, and before it was done
-            await self.roll_back(lost)
+            await self._take_back(lost)
 
     async def _begin(self, trees: Trees) -> Rollout | None:
         """As `begin`; the rollout whose revision has still to be taken back."""
@@ -277,8 +281,17 @@ class RolloutReconciler:
                 if self.current is not None and self.current.id == rollout.id:
                     self._news.set()
             case RollBack():
-                await self.roll_back(rollout)
+                await self._take_back(rollout)
         return float("inf")
+
+    async def _take_back(self, rollout: Rollout) -> None:
+        """Take its revision back; where there is none to go back to, the rollout has failed, and stops."""
+        try:
+            await self.roll_back(rollout)
+        except CannotRollBack as error:
+            why = f"{rollout.why}; it cannot be taken back: {error}"
+            log.error("rollout cannot be taken back", id=rollout.id, revision=rollout.label, why=str(error))
+            self._changed(rollout, replace(rollout, phase=Phase.FAILED, since=self.clock(), why=why))
 
     def _changed(self, before: Rollout, after: Rollout) -> None:
         """Keep what was decided, and say it."""

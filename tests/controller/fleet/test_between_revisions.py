@@ -1,12 +1,14 @@
 """What a minion gets while another revision is live than the one which it was compiled against."""
 
 import shutil
+from dataclasses import replace
 
 import pytest
 from policy_model import DailyWindow, PolicyFacts, RolloutFacts
 from simulated_fleet import Commit, SimulatedFleet
 
 from controller.reconcile.decision import Declined, Request
+from controller.rollouts.rollout import Phase
 from controller.store import Store
 
 FREE = PolicyFacts()
@@ -150,3 +152,43 @@ def test_who_is_in_a_run_of_another_revision_waits_for_the_rollout_of_what_was_a
     fleet.rollouts.change(newest, "approve", "alice")
     settle(fleet)
     assert texts(fleet) == ["0", "0"]
+
+
+def test_a_rollout_that_cannot_be_taken_back_has_failed(make_fleet):
+    """The first revision of all went live again by a forced push: there is none before it."""
+    facts = PolicyFacts(rollout=RolloutFacts(batch=1, on_failure="rollback"))
+    fleet = make_fleet(facts)
+    push(fleet, 1, FREE)
+    settle(fleet)
+    assert texts(fleet) == ["1", "1"]
+    fleet.remote.push(commit(0, facts))
+    fleet.begin(fleet.go_live())
+    for _ in range(8):
+        fleet.loop.pass_time(1.0)
+        for machine in fleet.machines.values():
+            while machine.inbox:
+                machine.take(fleet.say(machine))
+            if machine.job is not None:
+                machine.end_run(True, fleet.say(machine))
+    for _ in ("at once", "after a restart"):
+        newest = fleet.rollouts.newest(1)[0]
+        assert newest.phase is Phase.FAILED
+        assert "it cannot be taken back: nothing was live before" in newest.why
+        assert fleet.faults == []
+        fleet.restart()
+        fleet.loop.pass_time(1.0)
+
+
+def test_a_rollout_that_is_over_lets_nothing_through_that_was_live_before(make_fleet):
+    """What is live is compiled for them later: what they were to have before is no part of its rollout."""
+    facts = PolicyFacts(rollout=RolloutFacts(batch=1))
+    fleet = make_fleet(FREE)
+    for number in (1, 2):
+        push(fleet, number, facts)
+        settle(fleet, 16)
+        assert fleet.rollouts.newest(1)[0].phase is Phase.COMPLETED
+    [row] = fleet.store.minions.status(["web1"])
+    assert fleet.rollouts.waits(row) == ""
+    before = replace(row, desired=replace(row.desired, revision=fleet.remote.commits[1].digest))
+    assert "is live no more" in fleet.rollouts.waits(before)
+    assert fleet.rollouts.waits(replace(before, applied=None)) == "", "a new minion waits for nothing"
