@@ -40,7 +40,8 @@ e2e: bytecode ## tests that install packages and run services on this machine; a
 	@SALTERN_E2E=1 $(BIN)/pytest -m "e2e or fresh_root" -rs
 
 soak: bytecode ## what the suite only samples, in full: kills at every step, drawn examples, 50,000 files
-	@SALTERN_SOAK=1 $(BIN)/pytest $$(grep -rlE '^(from|import) effort' tests --include='*.py')
+	@SALTERN_SOAK=1 $(BIN)/pytest $$(grep -rlE '^(from|import) effort' tests --include='test_*.py')
+	@[ "$$(id -u)" != 0 ] || SALTERN_E2E=1 SALTERN_SOAK=1 $(BIN)/pytest -m fresh_root $$(grep -rlE '^(from|import) effort' tests --include='test_*.py')
 
 check: lint types contracts test ## all that a commit must pass
 

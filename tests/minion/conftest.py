@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import prepared
 import pytest
 
 from highstate.desired import Desired
@@ -215,16 +215,16 @@ class AgentProcess:
     def __init__(self, config_dir: Path) -> None:
         self.config_dir = config_dir
         self.log = config_dir / "log"
-        self.process: subprocess.Popen[bytes] | None = None
+        self.process: prepared.PreparedProcess | None = None
 
     @property
     def cachedir(self) -> Path:
         return self.config_dir / "root/var/cache/saltern/minion"
 
     def start(self) -> AgentProcess:
-        code = "import sys, pathlib, minion.agent.agent as a; sys.exit(a.main(pathlib.Path(sys.argv[1]), 'debug'))"
-        with self.log.open("ab") as log:
-            self.process = subprocess.Popen([sys.executable, "-c", code, str(self.config_dir)], stderr=log)
+        words = ["minion", "-c", str(self.config_dir), "--log-level", "debug"]
+        with self.log.open("ab") as log, Path(os.devnull).open("wb") as nothing:
+            self.process = prepared.start(words, os.environ, nothing, log)
         return self
 
     def kill(self) -> None:

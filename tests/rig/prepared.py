@@ -65,8 +65,16 @@ class PreparedProcess:
 
     def terminate(self) -> None:
         """SIGTERM, if the process has not ended."""
+        self.send_signal(signal.SIGTERM)
+
+    def kill(self) -> None:
+        """SIGKILL, if the process has not ended."""
+        self.send_signal(signal.SIGKILL)
+
+    def send_signal(self, number: int) -> None:
+        """A signal, if the process has not ended."""
         if self.poll() is None:
-            os.kill(self.pid, signal.SIGTERM)
+            os.kill(self.pid, number)
 
 
 def start(
