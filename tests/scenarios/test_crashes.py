@@ -32,7 +32,7 @@ def restart(rig, name):
 def test_kills(make_rig):
     rig = make_rig()
     rig.wait_applied(rig.push("first"))
-    for number, (victim, children, delay) in enumerate(steps(KILLS, 4), 1):
+    for number, (victim, children, delay) in enumerate(steps(KILLS, 3), 1):
         commit = rig.push(f"push {number}", {"pillar/numbers.sls": (f"number: {number - 1}\n", f"number: {number}\n")})
         time.sleep(delay)
         rig.kill(victim, children=children)

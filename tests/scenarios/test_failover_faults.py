@@ -35,7 +35,7 @@ def test_failover_in_mid_job(pair):
     second.saltern("key", "add", "web1", _public_key(first), check=True)
     asked, elsewhere = [], []
     of_first, of_second = Ledger(first), Ledger(second, {"web1": first})
-    for moment in steps(MOMENTS, 3):
+    for moment in steps(MOMENTS, 2):
         asked.append(of_first.ask(seconds=1.5))
         time.sleep(moment)
         first.kill("controller", children=True)

@@ -63,7 +63,7 @@ FAULTS = {
 @pytest.mark.timeout(900)
 def test_connections_fail_while_a_job_runs(books):
     came_to = Counter()
-    for name in steps([*FAULTS], 5):
+    for name in steps([*FAULTS], 3):
         FAULTS[name](books.wire)
         jid, job = books.ask()
         time.sleep(1.5)  # longer than a connection may be silent
@@ -94,7 +94,7 @@ KILLS = [
 def test_kills_at_the_steps_of_a_job(books):
     """kill -9 of either side as a message passes."""
     rig = books.rig
-    for victim, children, reads in steps(KILLS, 4):
+    for victim, children, reads in steps(KILLS, 3):
         died = []
 
         def kill(victim=victim, children=children, died=died):

@@ -4,6 +4,7 @@ import json
 import re
 
 import pytest
+from effort import steps
 
 NUMBER = {"pillar/numbers.sls": ("number: 0\n", "number: 1\n")}
 POLICY = "policies:\n- {name: edge, target: 'web*', apply: confirm, confirm: 5s}\n"
@@ -94,7 +95,7 @@ def test_what_is_confirmed_stays_and_what_is_confirmed_meanwhile_is_applied_agai
     assert (len(went_back(rig, "web1")), len(went_back(rig, "web2"))) == (0, 1)
 
 
-@pytest.mark.parametrize("ends", ["under the next agent", "before the next agent"])
+@pytest.mark.parametrize("ends", steps(["under the next agent", "before the next agent"], 1))
 @pytest.mark.timeout(300)
 def test_an_agent_that_is_killed_while_it_waits_and_while_it_goes_back(make_rig, ends):
     rig, _ = fleet(make_rig, "web1")

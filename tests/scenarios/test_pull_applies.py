@@ -155,7 +155,7 @@ def test_killed_at_each_step(make_scene):
     pull = scene.open(50)
     scene.wait_report(pull)
     main = scene.rig.git("rev-parse", "--short=8", "main")
-    for number, seconds in enumerate(steps(KILLED, 3), 51):
+    for number, seconds in enumerate(steps(KILLED, 2), 51):
         scene.push(pull, number)
         scene.wait_report(pull)
         scene.wait_check(pull, "success")
