@@ -58,7 +58,6 @@ _INSTEAD_OF_MODULES: tuple[tuple[str, str], ...] = (
     ("x509 acme tls certutil", "cmd.run with openssl and `creates`, or a program that renews certificates"),
     ("firewall firewalld nftables ipset ufw", "file.managed for the rules, with a service that watches them"),
     ("lvm mdadm_raid raid disk blockdev cryptdev btrfs zfs zpool", "cmd.run with `unless`"),
-    ("supervisord", "service.running with units of systemd"),
     ("selinux", "cmd.run with semanage and `unless`"),
 )  # fmt: skip
 """Beginnings of names of modules -> what to do instead."""

@@ -393,6 +393,8 @@ WITHOUT: Mapping[str, str] = {
     "pkg.uptodate": "would upgrade the machine that runs the cases; tested on recorded output",
     "service.masked": "needs systemd; tested on recorded output",
     "service.unmasked": "needs systemd; tested on recorded output",
+    "supervisord.dead": "needs supervisord; tried on a real one in a virtualenv",
+    "supervisord.running": "needs supervisord; tried on a real one in a virtualenv",
 }
 """State functions that no case can run, and why."""
 
