@@ -76,6 +76,7 @@ salt-tests: $(READY) ## Salt's own tests of states and modules by Saltern; as ro
 
 docs: $(READY) ## the documentation as a site in dist/site; it needs no server and no network
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
+	@echo "the documentation is in $(CURDIR)/dist/site: open file://$(CURDIR)/dist/site/index.html in a browser"
 
 states: $(READY) ## docs/states.md from a run of every state on this machine; as root
 	@$(BIN)/python -m tools.docs.states_table

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 import click
@@ -19,6 +20,8 @@ NO_TARGET = 5
 USAGE = 64
 """The command line makes no sense (sysexits' EX_USAGE, since 2 says that changes are pending)."""
 INTERRUPTED = 130
+_PAGE = re.compile(r"(?<![\w/.])docs/([a-z-]+)\.md(?:#[\w-]*)?")
+"""Not in an address."""
 
 
 class Failure(click.ClickException):
@@ -36,8 +39,16 @@ class Failure(click.ClickException):
 
     def show(self, file: object = None) -> None:
         """Print it."""
-        click.echo(f"saltern: {self.message}", err=True)
+        click.echo(f"saltern: {with_pages(self.message)}", err=True)
         for problem in self.problems:
-            click.echo(problem, err=True)
+            click.echo(with_pages(problem), err=True)
         if self.hint:
-            click.echo(f"  {self.hint}", err=True)
+            click.echo(f"  {with_pages(self.hint)}", err=True)
+
+
+def with_pages(text: str) -> str:
+    """A message that names pages of the documentation (`docs/keys.md`) with the command that prints each.
+
+    Where Saltern is installed there is no folder `docs` that whoever reads the message could look into.
+    """
+    return _PAGE.sub(r"`saltern docs \1`", text) if "docs/" in text else text

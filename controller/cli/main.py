@@ -63,6 +63,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "compile": ("local.compile", "Compile a minion's highstate from folders, without a controller."),
     "lint": ("local.lint", "Check a tree of states and pillar for what is wrong in it."),
     "migrate": ("migration.migrate", "From Salt: what works, what differs, and how minions compile with both."),
+    "docs": ("docs", "The pages of the documentation that messages name."),
     "completion": ("terminal.completion", "Have a shell complete verbs, options, minions and functions."),
     "backup": ("local.backup", "The store and the keys of a controller as one archive, and back."),
     "call": ("call", "Run a function on this machine."),
@@ -77,7 +78,7 @@ VERBS: dict[str, tuple[str, str]] = {
 """Verb -> (module in this package, what it does). The module has a command `VERB_command`."""
 
 
-ON_MINIONS = ("call", "doctor", "minion", "relay", "swarm")
+ON_MINIONS = ("call", "docs", "doctor", "minion", "relay", "swarm")
 """Verbs that work without the controller's libraries (docs/adr/0017)."""
 
 
@@ -96,6 +97,7 @@ class Verbs(click.Group):
         command = getattr(module, f"{cmd_name}_command")
         if not isinstance(command, click.Command):
             raise TypeError(f"{cmd_name}_command is no command")
+        _tell_whole(command)
         return command
 
     def resolve_command(
@@ -118,6 +120,14 @@ class Verbs(click.Group):
         """List the verbs without loading them."""
         with formatter.section("Verbs"):
             formatter.write_dl([(verb, text) for verb, (_, text) in VERBS.items()])
+
+
+def _tell_whole(command: click.Command) -> None:
+    """Have lists of subcommands show whole sentences, which are wrapped: click cuts them where a line ends."""
+    for inner in command.commands.values() if isinstance(command, click.Group) else ():
+        first = " ".join((inner.help or "").split("\n\n")[0].split())
+        inner.short_help = inner.short_help or first.partition(". ")[0].rstrip(".") + "."
+        _tell_whole(inner)
 
 
 _EPILOG = """\b

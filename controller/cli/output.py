@@ -16,6 +16,7 @@ from typing import Any
 import click
 import msgspec
 
+from controller.cli.failure import with_pages
 from controller.cli.options import SCHEMA_VERSION
 from controller.schema.plans import PruneView
 
@@ -148,7 +149,7 @@ def colours_forced() -> bool:
 
 def remark(text: str) -> None:
     """Progress and advice, on stderr."""
-    click.echo(text, err=True)
+    click.echo(with_pages(text), err=True)
 
 
 def printable(text: str, kept: str = "\n\t") -> str:

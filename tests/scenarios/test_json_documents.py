@@ -126,7 +126,7 @@ ELSEWHERE = {
 holds."""
 
 WITHOUT = {
-    "completion", "controller", "minion", "minion join", "relay",  # programs, and a script for shells
+    "completion", "controller", "docs", "minion", "minion join", "relay",  # programs, and a script for shells
     "audit export",  # JSON lines, always
     "policy schema",  # a JSON schema, always
 }  # fmt: skip

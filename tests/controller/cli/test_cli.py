@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import os
 import pty
+import re
 import signal
 import socket
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 import yaml
@@ -17,6 +19,7 @@ from controller.cli import step_output
 from controller.cli.verbs.events import _show
 from controller.schema.events import EventView
 
+ROOT = Path(__file__).parents[3]
 RUN = [sys.executable, "-c", "from controller.cli import main; main()"]
 
 
@@ -50,6 +53,36 @@ def test_every_verb_has_help(saltern):
         done = saltern(verb, "--help")
         assert done.code == 0, done
         assert "Usage: saltern " + verb in done.out
+
+
+def test_help_is_cut_nowhere(saltern, monkeypatch):
+    from controller.cli.main import VERBS
+
+    monkeypatch.setenv("COLUMNS", "80")
+    for verb in VERBS:
+        lines = saltern(verb, "--help").out.splitlines()
+        assert [line for line in lines if line.endswith(("...", "…")) and "Usage:" not in line] == [], verb
+    assert "file NAME.pub of `saltern key gen`." in saltern("key", "--help").out
+
+
+def test_pages_that_messages_name_are_printed(saltern, tmp_path):
+    listed = saltern("docs")
+    assert "access " in listed.out
+    for name in ("access", "access.md", "docs/access.md", "docs/access.md#passwords"):
+        assert saltern("docs", name).out == (ROOT / "docs/access.md").read_text(), name
+    assert "did you mean" in saltern("docs", "acess").err
+    refused = saltern("controller", "--check", "-c", str(tmp_path))
+    assert "`saltern docs configuration` names the options" in refused.err
+
+
+def test_each_page_that_a_message_names_is_there():
+    """In a string, not only where comments and docstrings name it."""
+    named = set()
+    for room in ("controller", "minion", "options", "saltern", "wire", "reactors", "extmods", "highstate", "gitfs"):
+        for path in (ROOT / room).rglob("*.py"):
+            named |= set(re.findall(r"docs/([a-z-]+)\.md", path.read_text()))
+    assert len(named) > 20
+    assert [name for name in sorted(named) if not (ROOT / f"docs/{name}.md").is_file()] == []
 
 
 @pytest.mark.parametrize(

@@ -48,7 +48,7 @@ def test_what_is_missing_is_said(config_dir, fake, capsys):
     code, out, err = run(capsys, "forge", "check", "-c", str(config_dir), "fake")
     assert code == 1
     assert "failed" in out
-    assert "are missing; docs/forges.md says how each is given" in err
+    assert "are missing; `saltern docs forges` says how each is given" in err
 
 
 def test_projects_are_listed(config_dir, fake, capsys):

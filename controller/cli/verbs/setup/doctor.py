@@ -13,7 +13,7 @@ import click
 
 from controller.cli import options
 from controller.cli.config_folder import check_folder
-from controller.cli.failure import FAILED, OK, USAGE, Failure
+from controller.cli.failure import FAILED, OK, USAGE, Failure, with_pages
 from minion.doctor.finding import CheckFinding
 
 _COLOURS = {"OK": "green", "WARN": "yellow", "FAIL": "red"}
@@ -69,7 +69,7 @@ def _tell(finding: CheckFinding) -> None:
 
 def _one_line(text: str) -> str:
     """Without control characters: others may have written it."""
-    return "".join(letter if letter.isprintable() else " " for letter in text)
+    return with_pages("".join(letter if letter.isprintable() else " " for letter in text))
 
 
 def _document(found: list[dict[str, str | int]], out: str) -> str:
