@@ -84,6 +84,7 @@ def _views(store: Store, records: Sequence[RevisionRecord], marks: RevisionMarks
             live_since=None if each.error else each.first_seen,
             live=each.digest == marks.live,
             error=each.error,
+            compile_error=each.compile_error,
             changed=counts[each.digest].changed if each.digest in counts else 0,
             failed=counts[each.digest].failed if each.digest in counts else 0,
             quarantined=each.digest in marks.quarantined,

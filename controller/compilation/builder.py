@@ -34,6 +34,9 @@ from reactors.bus import Bus
 
 log = structlog.get_logger("saltern.builder")
 
+_LONGEST_ERROR = 500
+"""Characters of the error that a list of revisions shows."""
+
 
 class _Document(msgspec.Struct):
     """What is looked at in a stored document: the keys of its chunks."""
@@ -125,6 +128,9 @@ class Builder:
     ) -> Sequence[DesiredRecord]:
         records = [self._record(answer, before.get(answer.minion_id), revision) for answer in batch]
         self.store.desired.put(records)
+        if (wrong := next((answer for answer in batch if not answer.ok), None)) is not None:
+            said = str(wrong.errors[0]).splitlines()[0]
+            self.store.revisions.note_compile_error(revision.digest, f"{wrong.minion_id}: {said}"[:_LONGEST_ERROR])
         return records
 
     def _tell(

@@ -87,6 +87,8 @@ class RevisionRecord:
     sources: tuple[RevisionSource, ...] = ()
     pull: str = ""
     """The pull request that it is of, which was not merged; empty: it was live, or was refused."""
+    compile_error: str = ""
+    """The first line of what was wrong first where it did not compile for a minion; empty: it compiled for all."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -41,6 +41,12 @@ class Revisions:
                 values = asdict(revision) | {"sources": msgspec.msgpack.encode(revision.sources)}
                 connection.execute(insert(revisions).values(values))
 
+    def note_compile_error(self, digest: str, error: str) -> None:
+        """A live revision does not compile for a minion; the first error is kept."""
+        first = revisions.c.digest == digest, revisions.c.compile_error == ""
+        with self.database.write() as connection:
+            connection.execute(update(revisions).where(*first).values(compile_error=error))
+
     def get(self, digest: str) -> RevisionRecord | None:
         """One revision."""
         with self.database.read() as connection:

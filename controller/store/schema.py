@@ -21,7 +21,7 @@ from sqlalchemy import (
 
 from controller.store.column_types import INTEGER, TEXT, short_text
 
-HEAD = "0026"
+HEAD = "0027"
 """The newest migration."""
 
 metadata = MetaData(
@@ -95,6 +95,7 @@ revisions = Table(
     Column("error", TEXT, nullable=False),
     Column("sources", LargeBinary),
     Column("pull", TEXT),
+    Column("compile_error", TEXT, nullable=False, server_default=""),
 )
 
 documents = Table(

@@ -24,6 +24,12 @@ def test_what_does_not_compile_changes_nothing(make_rig):
         assert file in error, what
         assert word in error, what
         assert "^" in error, what
+        [newest, *others] = rig.ask("/revisions", limit=5)["revisions"]
+        assert newest["live"], what
+        assert newest["compile_error"].startswith("db1: "), what
+        assert newest["compile_error"].removeprefix("db1: ") == error.splitlines()[0], what
+        assert others[-1]["compile_error"] == "" if what == "template" else True
+        assert "live, does not compile" in rig.saltern("rollback", "--revisions").stdout, what
         assert "number 1" in (rig.root("web1") / "app.conf").read_text()
         assert "number 0" in (rig.root("db1") / "app.conf").read_text(), "db1 keeps its last good state"
         rig.git("revert", "--no-edit", "HEAD")

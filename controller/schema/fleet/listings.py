@@ -38,6 +38,8 @@ class RevisionView(ApiStruct, frozen=True, kw_only=True):
     """Whether it is so now."""
     error: str = ""
     """Why it could not go live."""
+    compile_error: str = ""
+    """A minion for which it does not compile, with the first line of the error; empty: it compiled for all."""
     changed: int = 0
     """Minions that a run of it changed, of the runs that are kept."""
     failed: int = 0

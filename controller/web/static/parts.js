@@ -69,6 +69,7 @@ export const SYNCS = Object.keys(SYNC);
 export function revisionBadge(one) {
   if (one.error) return badge("bad", "✕", "refused", one.error);
   if (one.quarantined) return badge("warn", "↶", "taken back");
+  if (one.compile_error) return badge("bad", "✕", one.live ? "live, does not compile for all" : "did not compile for all", one.compile_error);
   return one.live ? badge("ok", "✓", "live") : badge("off", "»", "superseded");
 }
 

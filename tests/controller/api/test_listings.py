@@ -178,3 +178,13 @@ def test_lists_of_keys_tokens_and_rollouts_have_pages(desk, config_dir, serve_de
                 ("/search", {"q": "x", "limit": 51}),
             ):
                 assert client.get(path, params=query).status_code == 400, (path, query)
+
+
+async def test_revisions_tell_which_did_not_compile(controller):
+    controller.repository.commit({"web.sls": "other: [\n"}, subject="A broken one")
+    await controller.go_live()
+    newest, before, _ = (await controller.service.revisions(RevisionsQuery())).revisions
+    assert (newest.subject, newest.live, newest.error) == ("A broken one", True, "")
+    assert newest.compile_error.startswith(("web1: web.sls:", "web2: web.sls:"))
+    assert "\n" not in newest.compile_error
+    assert before.compile_error == ""

@@ -9,6 +9,7 @@ import click
 from controller.cli import options, output
 from controller.cli.client import Client
 from controller.cli.failure import NO_TARGET, OK, Failure
+from controller.schema.fleet.listings import RevisionPage, RevisionView
 from controller.schema.fleet.rollouts import QuarantineQuestion, QuarantineView, RollbackQuestion
 from controller.schema.targets import TargetExpression
 
@@ -28,6 +29,7 @@ _NAMED = 5
 @options.targeting_without_list
 @click.option("--why", default="", help="Kept with it, for others.")
 @click.option("--list", "listed", is_flag=True, help="Show the revisions that were taken back.")
+@click.option("--revisions", is_flag=True, help="Show the newest revisions, and which did not compile.")
 @click.option("--undo", "undone", metavar="REVISION", help="Let a revision go live again; `all`: each.")
 @options.out
 @options.config_dir
@@ -37,6 +39,7 @@ def rollback_command(
     kind: str | None,
     why: str,
     listed: bool,
+    revisions: bool,
     undone: str | None,
     out: str,
     config_dir: Path,
@@ -51,6 +54,9 @@ def rollback_command(
     with Client(config_dir) as client:
         if listed:
             _show(client.get("/quarantine", tuple[QuarantineView, ...]), out)
+            return OK
+        if revisions:
+            _show_revisions(client.get("/revisions", RevisionPage), out)
             return OK
         if undone is not None:
             question = QuarantineQuestion(name="" if undone == "all" else undone, target=meant)
@@ -78,6 +84,31 @@ def rollback_command(
         output.remark(f"{view.back_to} does not compile for {output.printable(_named(view.broken))}: {keep}")
         output.remark("--to names an earlier revision; `saltern history` shows them")
     return OK
+
+
+def _show_revisions(page: RevisionPage, out: str) -> None:
+    if out != "text":
+        output.document(page.revisions, out)
+        return
+    heads = ("Since", "Revision", "State", "Author", "Change", "Error")
+    rows = [
+        (output.clock(each.first_seen), each.revision, _state(each), each.author, each.subject, _error(each))
+        for each in page.revisions
+    ]
+    output.table(heads, rows)
+
+
+def _state(one: RevisionView) -> str:
+    if one.error:
+        return "refused"
+    if one.quarantined:
+        return "taken back"
+    broken = "does not compile" if one.compile_error else ""
+    return ", ".join(filter(None, ("live" if one.live else "", broken))) or "superseded"
+
+
+def _error(one: RevisionView) -> str:
+    return (one.error or one.compile_error).partition("\n")[0]
 
 
 def _named(minions: tuple[str, ...]) -> str:

@@ -59,6 +59,7 @@ export const revisionPage = {
         ["Minions changed", count(one.changed)],
       ]),
       one.error ? note("bad", pre(one.error)) : null,
+      one.compile_error ? note("bad", h("p", {}, "It did not compile for all minions."), pre(one.compile_error)) : null,
       rollouts.length
         ? section("Rollout", ...rollouts.map((each) => h("p", { key: each.id }, phaseBadge(each.phase), " ", h("a", { href: `/rollouts/${encodeURIComponent(each.id)}` }, `${count(each.released)} of ${count(each.minions)} released`), ` ${each.why}`)))
         : null,
