@@ -100,6 +100,14 @@ def test_what_a_minion_needs_behind_a_relay_is_named(minion_site, tmp_path):
         assert "Traceback" not in done.stderr
 
 
+def test_the_pages_that_messages_name_are_installed(minion_site, tmp_path):
+    listed = from_wheel(minion_site, "docs")
+    assert listed.returncode == 0, listed.stderr
+    pages = {path.stem for path in (ROOT / "docs").glob("*.md")}
+    assert pages == {line.split()[0] for line in listed.stdout.splitlines()}
+    assert from_wheel(minion_site, "docs", "access").stdout == (ROOT / "docs/access.md").read_text()
+
+
 @pytest.mark.parametrize("verb", ["status", "lint", "controller", "ls"])
 def test_a_verb_of_the_controller_says_what_to_install(minion_site, tmp_path, verb):
     done = from_wheel(minion_site, verb, *(["/"] if verb == "lint" else ["-c", tmp_path]))
