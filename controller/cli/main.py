@@ -63,7 +63,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "compile": ("local.compile", "Compile a minion's highstate from folders, without a controller."),
     "lint": ("local.lint", "Check a tree of states and pillar for what is wrong in it."),
     "migrate": ("migration.migrate", "From Salt: what works, what differs, and how minions compile with both."),
-    "docs": ("docs", "The pages of the documentation that messages name."),
+    "docs": ("terminal.docs", "The pages of the documentation that messages name."),
     "completion": ("terminal.completion", "Have a shell complete verbs, options, minions and functions."),
     "backup": ("local.backup", "The store and the keys of a controller as one archive, and back."),
     "call": ("call", "Run a function on this machine."),

@@ -138,3 +138,8 @@ def test_the_search_finds_pages_without_a_network(folder):
     assert (folder / "search/search_index.js").read_text().startswith("var __index =")
     assert "window.IFrameWorker" in (folder / "assets/iframe-worker.js").read_text()
     assert "assets/iframe-worker.js" in (folder / "index.html").read_text()
+
+
+def test_make_says_where_the_site_is():
+    said = subprocess.run(["make", "-n", "docs"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    assert f"open file://{ROOT}/dist/site/index.html" in said

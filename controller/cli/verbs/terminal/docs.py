@@ -9,7 +9,7 @@ import click
 from controller.cli.failure import FAILED, USAGE, Failure
 from options.near_names import did_you_mean
 
-_ROOMS = Path(__file__).parents[3]
+_ROOMS = Path(__file__).parents[4]
 _PLACES = (_ROOMS.parent / "docs", _ROOMS / "docs")
 """In what is installed, `saltern/docs` beside `saltern/rooms`; in a checkout, beside the rooms."""
 
