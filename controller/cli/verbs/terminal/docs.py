@@ -19,7 +19,7 @@ _PLACES = (_ROOMS.parent / "docs", _ROOMS / "docs")
 def docs_command(page: str | None) -> None:
     """Print a PAGE of the documentation, as Markdown; without one, list them.
 
-    Messages name pages as docs/PAGE.md; any of PAGE, PAGE.md and docs/PAGE.md will do.
+    A PAGE may be written as logs name it: docs/keys.md, keys.md and keys are the same.
     """
     pages = {path.stem: path for path in sorted(_folder().glob("*.md"))}
     if page is None:
