@@ -28,6 +28,7 @@ ON_MINIONS = (
     "controller.cli.verbs.relay",
     "controller.cli.verbs.local.swarm",
     "controller.cli.verbs.setup.doctor",
+    "controller.cli.verbs.terminal.docs",
 )
 
 
