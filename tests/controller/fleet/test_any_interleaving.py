@@ -381,7 +381,16 @@ class AnyInterleaving(WeightedRules, RuleBasedStateMachine):
             for minion, machine in self.fleet.machines.items()
             if not facts.is_suspended(minion) and machine.text != live.texts[minion]
         ]
+        if others and (shut := [minion for minion in MINIONS if self.is_never_open(facts, minion)]):
+            if facts.rollout is not None:
+                return ""  # it waits for them, and others may come after them
+            others = [each for each in others if each.partition(" ")[0] not in shut]
         return f"commit {live.number} is live, and {others}" if others else ""
+
+    def is_never_open(self, facts, minion):
+        """Whether windows leave nothing: an hour that one allows, and another denies."""
+        person, now = facts.is_manual(minion) or facts.limit is not None, self.fleet.now()
+        return not any(facts.lets(minion, now + 600 * step, person=person) for step in range(-54 * 6, 54 * 6))
 
 
 AnyInterleaving.TestCase.settings = settings(
