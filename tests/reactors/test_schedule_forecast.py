@@ -1,9 +1,12 @@
 """When jobs run next, by the rules of Salt's schedule."""
 
+import itertools
 from datetime import datetime
+from types import SimpleNamespace
 
 import pytest
 
+from reactors import schedule_forecast
 from reactors.schedule import BadSchedule
 from reactors.schedule_forecast import next_runs
 from reactors.scheduled_jobs import job_of, jobs_of
@@ -74,3 +77,14 @@ def test_a_job_that_never_runs_is_not_looked_for_without_end():
 def test_a_range_that_ends_before_it_begins_is_refused(start, end):
     with pytest.raises(BadSchedule, match="must be later than its start"):
         job_of("a", {"function": "test.ping", "hours": 1, "range": {"start": start, "end": end}}, {})
+
+
+def test_a_job_whose_range_is_over_is_looked_for_no_longer_than_a_while(monkeypatch):
+    over = {"start": "2020-01-01T00:00:00", "end": "2020-01-02T00:00:00"}
+    jobs, refused = jobs_of({"past": {"function": "test.ping", "cron": "* * * * *", "range": over}})
+    assert not refused
+    steps = itertools.count()
+    clock = SimpleNamespace(monotonic=lambda: 0.01 * next(steps))
+    monkeypatch.setattr(schedule_forecast, "time", clock)
+    assert schedule_forecast.next_runs(jobs, 1790000000.0, 5) == []
+    assert next(steps) < 300
