@@ -43,8 +43,16 @@ _CHECKED_KEYS = ("present", "boolean", "integer", "string", "listing", "dictiona
 _NO_SOURCES = frozenset({"context", "defaults", "contents", "content", "text", "dataset", "data", "comment"})
 """Arguments that hold text and values: a salt:// URL in them is not fetched by the state."""
 
-_CONFIGURED = {"alias": "aliases.file", "host": "hosts.file", "iptables": "iptables.save_filters"}
-"""State module -> the option of the minion's configuration that it reads, and that grains or pillar may set."""
+_CONFIGURED = {
+    "alias": ("aliases.file",),
+    "host": ("hosts.file",),
+    "iptables": ("iptables.save_filters",),
+    "postgres": tuple(
+        f"postgres.{name}" for name in ("bins_dir", "host", "maintenance_db", "pass", "port", "timeout", "user")
+    ),
+}
+"""State module, or what its name begins with up to `_` -> the options of the minion's configuration that it reads, and
+that grains or pillar may set."""
 
 _CONDITIONS = frozenset(("onlyif", "unless", "check_cmd"))
 
@@ -268,11 +276,11 @@ class _Reader:
 
     def _unforeseen(self) -> None:
         """Slots, functions in conditions and states of the tree's own modules may read anything of the minion."""
-        option = _CONFIGURED.get(self.chunk.state, "")
-        for root in ("grains", "pillar") if option else ():
-            self.sources.record(root, option)
-            if option in (known := self.context.sources.roots[root]):
-                self.parts.digest.append(f"option {plain_text(known[option])}")
+        for option in _CONFIGURED.get(self.chunk.state.partition("_")[0], ()):
+            for root in ("grains", "pillar"):
+                self.sources.record(root, option)
+                if option in (known := self.context.sources.roots[root]):
+                    self.parts.digest.append(f"option {plain_text(known[option])}")
         module = self._module_of_the_tree()
         if module is not None:
             self.sources.plain(module)

@@ -215,6 +215,13 @@ NOT_USED = (
     "hosts.file",
     "include",
     "iptables.save_filters",
+    "postgres.bins_dir",
+    "postgres.host",
+    "postgres.maintenance_db",
+    "postgres.pass",
+    "postgres.port",
+    "postgres.timeout",
+    "postgres.user",
     "saltcheck_output_details",
     "saltcheck_test_location",
 )

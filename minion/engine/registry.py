@@ -22,6 +22,21 @@ _LOCATIONS = {
     "schedule": "agent.schedule",
     **{name: f"{name}.state" for name in ("cmd", "file", "git", "iptables", "mount", "pkg", "pkgrepo", "user")},
     "pip": "python.pip",
+    **{
+        f"postgres_{name}": f"postgres.{name}"
+        for name in (
+            "cluster",
+            "database",
+            "extension",
+            "group",
+            "initdb",
+            "language",
+            "privileges",
+            "schema",
+            "tablespace",
+            "user",
+        )
+    },
     "ssh_auth": "ssh.auth",
     "ssh_known_hosts": "ssh.known_hosts",
     "virtualenv": "python.virtualenv",

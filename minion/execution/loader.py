@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 _NAMES = """
     aliases alternatives archive beacons cmd config cp cron data debconf defaults dig disk dnsutil environ event file
     git grains group hashutil hosts http ini iptables jinja jinja_filter kmod locale log match mine mount network pillar
-    pip pkg ps publish random saltcheck saltutil schedule service shadow slsutil ssh state status supervisord sys sysctl
-    system test timezone user virtualenv
+    pip pkg postgres ps publish random saltcheck saltutil schedule service shadow slsutil ssh state status supervisord
+    sys sysctl system test timezone user virtualenv
 """
 
 MODULES = tuple(_NAMES.split())
@@ -39,7 +39,7 @@ Function = Callable[..., Any]
 _LOCATIONS = {
     **{
         name: f"{name}.module"
-        for name in ("file", "git", "network", "pkg", "saltcheck", "saltutil", "schedule", "state")
+        for name in ("file", "git", "network", "pkg", "postgres", "saltcheck", "saltutil", "schedule", "state")
     },
     **{name: f"accounts.{name}" for name in ("group", "shadow", "ssh", "user")},
     **{name: f"network.{name}" for name in ("dig", "dnsutil", "hosts", "http", "iptables")},

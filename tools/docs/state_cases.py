@@ -111,6 +111,32 @@ _LINE = "deb [trusted=yes] file:{top}/repo ./"
 _CRON = {"needs": ("cron",), "after": ("crontab -r || true",), "name": "/bin/true"}
 _MARK = "# Lines below here are managed by Salt, do not edit"
 _VENV = "python3 -m venv {top}/venv"
+_CLUSTER, _PORT = "salterncase", 54329
+_STOPPED = f"pg_dropcluster --stop {{postgresql}} {_CLUSTER} 2>/dev/null || true"
+_PSQL = f"su postgres -s /bin/sh -c 'psql -q -p {_PORT} -v ON_ERROR_STOP=1'"
+
+
+def _postgres(fun: str, name: str, sql: str = "", **arguments: Any) -> Case:
+    """A case on a cluster of its own, in which these statements were carried out."""
+    statements = (f"{_PSQL} <<'END'\n{sql}\nEND",) if sql else ()
+    folder = ("chmod 755 {top} && mkdir {top}/space && chown postgres {top}/space",)
+    return Case(
+        fun=f"postgres_{fun}",
+        name=name,
+        arguments={**arguments, "db_port": _PORT},
+        before=(
+            *folder,
+            f"pg_createcluster --start -p {_PORT} {{postgresql}} {_CLUSTER} -- --no-sync --locale=C.UTF-8",
+            *statements,
+        ),
+        after=(_STOPPED,),
+        needs=_POSTGRESQL,
+    )
+
+
+_POSTGRESQL = ("postgresql", "postgresql-contrib")
+_SECRET = {"password": "sesame"}
+_GRANTED = {"object_name": "t", "object_type": "table", "privileges": ["SELECT", "INSERT"]}
 
 CASES: tuple[Case, ...] = (
     Case(fun="alternatives.install", name=SERVICE, files={"one": ""}, after=_NO_ALTERNATIVE,
@@ -338,6 +364,41 @@ CASES: tuple[Case, ...] = (
     *(Case(fun=f"saltutil.sync_{kind}", name="x", acts_always=True) for kind in (
         "all", "beacons", "grains", "modules", "outputters", "pillar", "renderers", "returners", "states", "tops",
         "utils")),
+    Case(fun="postgres_cluster.present", name=_CLUSTER, after=(_STOPPED,), needs=_POSTGRESQL,
+         arguments={"version": "{postgresql}", "port": _PORT, "encoding": "UTF8", "data_checksums": True}),
+    Case(fun="postgres_cluster.absent", name=_CLUSTER, after=(_STOPPED,), needs=_POSTGRESQL,
+         before=(f"pg_createcluster --start -p {_PORT} {{postgresql}} {_CLUSTER}",),
+         arguments={"version": "{postgresql}"}),
+    _postgres("database.present", "case", owner="postgres", encoding="UTF8", template="template0"),
+    _postgres("database.present", "case", "CREATE DATABASE \"case\"; CREATE ROLE other;", owner="other"),
+    _postgres("database.absent", "case", "CREATE DATABASE \"case\";"),
+    _postgres("extension.present", "hstore"),
+    _postgres("extension.present", "hstore", "CREATE EXTENSION hstore; CREATE SCHEMA other;", schema="other"),
+    _postgres("extension.absent", "hstore", "CREATE EXTENSION hstore;"),
+    _postgres("group.present", "case", createdb=True),
+    _postgres("group.present", "case", "CREATE ROLE \"case\"; CREATE ROLE other;", createdb=True, groups=["other"]),
+    _postgres("group.absent", "case", "CREATE ROLE \"case\";"),
+    Case(fun="postgres_initdb.present", name="{top}/data", needs=_POSTGRESQL,
+         before=("chmod 755 {top} && mkdir {top}/data && chown postgres {top}/data",),
+         arguments={**_SECRET, "locale": "C.UTF-8", "checksums": True}),
+    _postgres("language.present", "plpgsql", "DROP EXTENSION plpgsql;", maintenance_db="postgres"),
+    _postgres("language.absent", "plpgsql", maintenance_db="postgres"),
+    _postgres("privileges.present", "case", "CREATE ROLE \"case\"; CREATE TABLE t (i int);", **_GRANTED),
+    _postgres("privileges.present", "case", "CREATE ROLE \"case\"; CREATE ROLE team;", object_name="team",
+              object_type="group"),
+    _postgres("privileges.absent", "case", "CREATE ROLE \"case\"; CREATE TABLE t (i int);"
+              "GRANT SELECT, INSERT, UPDATE ON t TO \"case\";", **_GRANTED),
+    _postgres("schema.present", "shelf", dbname="postgres", owner="postgres"),
+    _postgres("schema.absent", "shelf", "CREATE SCHEMA shelf;", dbname="postgres"),
+    _postgres("tablespace.present", "space", directory="{top}/space", options={"seq_page_cost": 1.5}),
+
+    _postgres("tablespace.present", "space", "CREATE TABLESPACE space LOCATION '{top}/space'; CREATE ROLE other;",
+              directory="{top}/space", owner="other"),
+    _postgres("tablespace.absent", "space", "CREATE TABLESPACE space LOCATION '{top}/space';"),
+    _postgres("user.present", "case", groups=["pg_monitor"], **_SECRET, createdb=True),
+    _postgres("user.present", "case", "CREATE ROLE \"case\" LOGIN PASSWORD 'old';", **_SECRET, createdb=True,
+              encrypted="scram-sha-256", valid_until="2040-01-02 03:04:05", groups=["pg_monitor"]),
+    _postgres("user.absent", "case", "CREATE ROLE \"case\" LOGIN;"),
     Case(fun="service.running", **_AS_SERVICE),
     Case(fun="service.running", arguments={"enable": False, "init_delay": 0}, **_AS_SERVICE),
     Case(fun="service.dead", **{**_AS_SERVICE, "before": (*_AS_SERVICE["before"], f"/etc/init.d/{SERVICE} start")}),

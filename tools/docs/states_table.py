@@ -83,7 +83,8 @@ def _judged(case: Case) -> Row:
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="saltern-case-")))
         url = stack.enter_context(served()) if "{url}" in f"{case.name} {case.arguments}" else ""
-        case = placed(case, {"{top}": str(folder / "top"), "{url}": url, "{hostname}": os.uname().nodename})
+        values = {"{top}": str(folder / "top"), "{url}": url, "{hostname}": os.uname().nodename}
+        case = placed(case, {**values, "{postgresql}": postgresql()})
         stack.enter_context(run_hooks(case, folder / "top"))
         kept = dict(case.grains)
         before = fingerprint(folder)
@@ -160,6 +161,12 @@ def placed(case: Case, values: Mapping[str, str]) -> Case:
             value = with_top(list(value) if isinstance(value, tuple) else value, old, new)
         whole[key] = value
     return replace(case, **whole)
+
+
+def postgresql() -> str:
+    """The newest version of Debian's PostgreSQL that is installed; empty where there is none."""
+    found = (path.name for path in Path("/usr/lib/postgresql").glob("*") if path.name.isdigit())
+    return max(found, key=int, default="")
 
 
 @contextmanager

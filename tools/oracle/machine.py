@@ -19,12 +19,14 @@ from pathlib import Path
 from typing import Any
 
 from tools.docs.state_cases import CASES, Case
-from tools.docs.states_table import installed, placed, run_hooks
+from tools.docs.states_table import installed, placed, postgresql, run_hooks
 
 RECORDED = Path(__file__).resolve().parents[2] / "tests/golden/states-machine.json"
 COMPARED = (
     "archive", "cron", "debconf", "environ", "git", "group", "host", "ini", "kmod", "locale", "mount", "network", "pip",
-    "ssh_auth", "ssh_known_hosts", "sysctl", "timezone", "user", "virtualenv",
+    "postgres_database", "postgres_extension", "postgres_group", "postgres_initdb", "postgres_language",
+    "postgres_privileges", "postgres_schema", "postgres_tablespace", "postgres_user", "ssh_auth", "ssh_known_hosts",
+    "sysctl", "timezone", "user", "virtualenv",
 )  # fmt: skip
 _INSIDE = Path(__file__).with_name("states_salt.py")
 
@@ -50,6 +52,7 @@ def main(venv: str, wanted: list[str]) -> None:
     cases = [case for case in CASES if case.fun.partition(".")[0] in COMPARED and (not wanted or case.fun in wanted)]
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="saltern-case-")))
+        folder.chmod(0o755)  # of some cases a server's user has to enter it
         stack.enter_context(installed(sorted({one for case in cases for one in case.needs})))
         command = [f"{venv}/bin/python", "-W", "ignore", str(_INSIDE)]
         salt = stack.enter_context(
@@ -69,7 +72,7 @@ def main(venv: str, wanted: list[str]) -> None:
 
 
 def _asked(salt: subprocess.Popen[str], case: Case, top: Path) -> Any:
-    whole = placed(case, {"{top}": str(top), "{hostname}": _hostname()})
+    whole = placed(case, {"{top}": str(top), "{hostname}": _hostname(), "{postgresql}": postgresql()})
     with run_hooks(whole, top):
         given = {"state": whole.fun, "arguments": {"name": whole.name, **whole.arguments}, "tree": dict(whole.tree)}
         _said(salt, json.dumps({"top": str(top), **given, "grains": dict(whole.grains), "pillar": dict(whole.pillar)}))

@@ -1,0 +1,1 @@
+"""States of PostgreSQL: roles, databases and what is in them, clusters."""
