@@ -36,6 +36,8 @@ DIFFERS = {
     "mount.fstab_present": {"run.result", "run.comment"},
     "mount.mounted": {"test.comment", "run.comment", "run.changes", "again.comment", "again.changes"},
     "network.system": {"test.*", "run.*", "again.*"},
+    "postgres_language.absent": {"run.*", "again.*"},
+    "postgres_tablespace.present": {"run.comment", "run.changes"},
     "ssh_auth.manage": {"run.comment"},
     "ssh_known_hosts.absent": {"run.comment"},
     "user.present": {"test.comment", "run.changes"},

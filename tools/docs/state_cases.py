@@ -383,11 +383,11 @@ CASES: tuple[Case, ...] = (
          arguments={**_SECRET, "locale": "C.UTF-8", "checksums": True}),
     _postgres("language.present", "plpgsql", "DROP EXTENSION plpgsql;", maintenance_db="postgres"),
     _postgres("language.absent", "plpgsql", maintenance_db="postgres"),
-    _postgres("privileges.present", "case", "CREATE ROLE \"case\"; CREATE TABLE t (i int);", **_GRANTED),
-    _postgres("privileges.present", "case", "CREATE ROLE \"case\"; CREATE ROLE team;", object_name="team",
+    _postgres("privileges.present", "reader", "CREATE ROLE reader; CREATE TABLE t (i int);", **_GRANTED),
+    _postgres("privileges.present", "reader", "CREATE ROLE reader; CREATE ROLE team;", object_name="team",
               object_type="group"),
-    _postgres("privileges.absent", "case", "CREATE ROLE \"case\"; CREATE TABLE t (i int);"
-              "GRANT SELECT, INSERT, UPDATE ON t TO \"case\";", **_GRANTED),
+    _postgres("privileges.absent", "reader", "CREATE ROLE reader; CREATE TABLE t (i int);"
+              "GRANT SELECT, INSERT, UPDATE ON t TO reader;", **_GRANTED),
     _postgres("schema.present", "shelf", dbname="postgres", owner="postgres"),
     _postgres("schema.absent", "shelf", "CREATE SCHEMA shelf;", dbname="postgres"),
     _postgres("tablespace.present", "space", directory="{top}/space", options={"seq_page_cost": 1.5}),

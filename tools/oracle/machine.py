@@ -42,7 +42,7 @@ def plain(value: Any, top: str) -> Any:
         text = value.replace(top, "{top}")
         return re.sub(r"\b[0-9a-f]{7,40}\b", "{sha}", re.sub(r"saltern-case-\w{8}", "{folder}", text))
     if isinstance(value, Mapping):
-        return {key: plain(one, top) for key, one in value.items()}
+        return {plain(key, top): plain(one, top) for key, one in value.items()}
     return [plain(one, top) for one in value] if isinstance(value, list | tuple) else value
 
 
