@@ -21,6 +21,10 @@ OVERWRITTEN = "a file that is there already, and that nothing manages yet, is re
 """Of a new `file.managed`: only the machine knows whether there is such a file."""
 _VERSION = "a revert does not go back to the older versions"
 _SENT = "what is sent is not taken back"
+_CLUSTER = "the databases are deleted, with all that is in them"
+_ROLE = (
+    "the role is deleted, with its password and its privileges; a revert does not bring back those that no state gives"
+)
 _ENTRY = "an entry that nobody else has written down is not brought back"
 
 _ALWAYS = {
@@ -61,6 +65,11 @@ _ALWAYS = {
     "pkg.purged": _CONFIG,
     "pkg.removed": _PACKAGE,
     "pkg.uptodate": _VERSION,
+    "postgres_cluster.absent": _CLUSTER,
+    "postgres_database.absent": "the database is deleted, with all that is in it",
+    "postgres_extension.absent": "what is of the extension's types is deleted with it",
+    "postgres_group.absent": _ROLE,
+    "postgres_user.absent": _ROLE,
     "ssh_auth.manage": "keys that are not in the list are deleted",
     "user.absent": "the account is deleted; a new one may get another id, and its home may be gone",
 }
@@ -106,6 +115,10 @@ saltutil.sync_grains saltutil.sync_modules saltutil.sync_outputters saltutil.syn
 saltutil.sync_renderers saltutil.sync_returners saltutil.sync_states saltutil.sync_tops saltutil.sync_utils
 beacon.absent beacon.disabled beacon.enabled beacon.present schedule.absent schedule.disabled
 schedule.enabled schedule.present service.dead service.disabled
+postgres_cluster.present postgres_database.present postgres_extension.present postgres_group.present
+postgres_initdb.present postgres_language.absent postgres_language.present postgres_privileges.absent
+postgres_privileges.present postgres_schema.absent postgres_schema.present postgres_tablespace.absent
+postgres_tablespace.present postgres_user.present
 service.enabled service.masked service.running service.unmasked ssh_auth.absent ssh_auth.present
 ssh_known_hosts.absent ssh_known_hosts.present stateconf.context stateconf.set sysctl.present
 test.check_pillar test.configurable_test_state test.fail_with_changes test.fail_without_changes test.nop
