@@ -120,7 +120,8 @@ postgres_initdb.present postgres_language.absent postgres_language.present postg
 postgres_privileges.present postgres_schema.absent postgres_schema.present postgres_tablespace.absent
 postgres_tablespace.present postgres_user.present
 service.enabled service.masked service.running service.unmasked ssh_auth.absent ssh_auth.present
-ssh_known_hosts.absent ssh_known_hosts.present stateconf.context stateconf.set sysctl.present
+ssh_known_hosts.absent ssh_known_hosts.present stateconf.context stateconf.set supervisord.dead
+supervisord.running sysctl.present
 test.check_pillar test.configurable_test_state test.fail_with_changes test.fail_without_changes test.nop
 test.show_notification test.succeed_with_changes test.succeed_without_changes timezone.system user.present
 """

@@ -19,6 +19,7 @@ HARMLESS = frozenset(("archive", "cmd", "environ", "event", "file", "git", "grai
 ELSEWHERE = {
     "iptables": "tests/minion/states/test_iptables.py",
     "kmod": "tests/minion/states/test_system.py",
+    "supervisord": "tests/minion/states/test_supervisord.py",
     "mount.swap": "tests/minion/states/test_system.py",
     "pkg.group_installed": "it is pkg.installed of what the group stands for",
     "pkg.uptodate": "tests/minion/providers/pkg/test_rpm.py",
