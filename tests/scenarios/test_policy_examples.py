@@ -61,7 +61,7 @@ def test_confirm(make_rig):
 @pytest.mark.timeout(300)
 def test_autonomy(make_rig):
     rig = make_rig({"web1": {}, "db1": {}}, talkative)
-    with_policy(rig, policy_of("autonomy").replace("interval: 5m", "interval: 1s, splay: 0").replace("10m", "1s"))
+    with_policy(rig, policy_of("autonomy").replace("interval: 5m", "interval: 1s\n  splay: 0").replace("10m", "1s"))
     assert "drift.autonomy" in rig.saltern("policy", "explain", "db1").stdout
     rig.wait("a check of each", lambda: all("run_id=drift-" in rig.log(each, 10_000) for each in rig.minions))
     rig.kill("controller", children=True)

@@ -97,18 +97,18 @@ async def test_documents_are_those_of_this_machine(on_shared):
         wanted = await here.compile(request())
     finally:
         here.close()
-    found = await on_cluster.pool.compile(request())
+    found = await on_shared.pool.compile(request())
     assert [answer.document for answer in found] == [answer.document for answer in wanted]
     assert [answer.digest for answer in found] == [answer.digest for answer in wanted]
     answered_by_all(found)
-    assert (on_cluster.compiled, on_cluster.fallbacks) == ({"dask": 8}, 0)
-    assert len(set(on_cluster.pool.workers)) == 2, "each worker has a compile process"
-    answered_by_all(await on_cluster.pool.compile(replace(request(), held={})))
-    assert on_cluster.workers == {"ready": 2, "silent": 0, "refused": 0}
+    assert (on_shared.compiled, on_shared.fallbacks) == ({"dask": 8}, 0)
+    assert len(set(on_shared.pool.workers)) == 2, "each worker has a compile process"
+    answered_by_all(await on_shared.pool.compile(replace(request(), held={})))
+    assert on_shared.workers == {"ready": 2, "silent": 0, "refused": 0}
 
 
 async def test_errors_have_their_position(on_shared):
-    answers = await on_cluster.pool.compile(request("x: {test.nop: [{name: {{ grains['nope'] }}}]}", count=1))
+    answers = await on_shared.pool.compile(request("x: {test.nop: [{name: {{ grains['nope'] }}}]}", count=1))
     [problem] = answers[0].errors
     assert (problem.pos.file, problem.pos.template_line) == ("app.sls", 1)
 
@@ -199,11 +199,11 @@ async def test_a_template_without_end_costs_its_own_minion(shared):
 
 
 async def test_a_process_that_is_killed_is_replaced(on_shared):
-    answered_by_all(await on_cluster.pool.compile(request()))
-    for pid in on_cluster.pool.workers:
+    answered_by_all(await on_shared.pool.compile(request()))
+    for pid in on_shared.pool.workers:
         os.kill(pid, 9)
-    answered_by_all(await on_cluster.pool.compile(request()))
-    assert on_cluster.fallbacks == 0
+    answered_by_all(await on_shared.pool.compile(request()))
+    assert on_shared.fallbacks == 0
 
 
 async def test_templates_are_sandboxed_there(on_shared):
@@ -276,10 +276,10 @@ async def test_another_version_of_the_program_is_refused(machines, tmp_path):
 
 
 async def test_lanes_end_with_their_controller(on_shared):
-    answered_by_all(await on_cluster.pool.compile(request()))
-    pids = on_cluster.pool.workers
+    answered_by_all(await on_shared.pool.compile(request()))
+    pids = on_shared.pool.workers
     assert all(Path(f"/proc/{pid}").exists() for pid in pids)
-    await asyncio.to_thread(on_cluster.pool.close)
+    await asyncio.to_thread(on_shared.pool.close)
     wait_until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in pids), "their end")
 
 
