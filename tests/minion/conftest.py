@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import signal
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -215,7 +217,7 @@ class AgentProcess:
     def __init__(self, config_dir: Path) -> None:
         self.config_dir = config_dir
         self.log = config_dir / "log"
-        self.process: prepared.PreparedProcess | None = None
+        self.process: prepared.PreparedProcess | subprocess.Popen[bytes] | None = None
 
     @property
     def cachedir(self) -> Path:
@@ -225,6 +227,13 @@ class AgentProcess:
         words = ["minion", "-c", str(self.config_dir), "--log-level", "debug"]
         with self.log.open("ab") as log, Path(os.devnull).open("wb") as nothing:
             self.process = prepared.start(words, os.environ, nothing, log)
+        return self
+
+    def start_alone(self) -> AgentProcess:
+        """An interpreter of its own, which has imported what the agent imports, and nothing for other tests."""
+        words = [Path(sys.executable).with_name("saltern"), "minion", "-c", self.config_dir]
+        with self.log.open("ab") as log:
+            self.process = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=log)
         return self
 
     def kill(self) -> None:

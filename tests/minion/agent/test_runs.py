@@ -455,7 +455,7 @@ def test_a_push_reaches_the_disk_quickly(controller, agents, desired_state, tmp_
 @pytest.mark.alone
 def test_an_idle_agent_is_small(controller, agents, capsys):
     """Prints the PSS; holds none of what only workers need."""
-    agent = agents().start()
+    agent = agents().start_alone()
     controller.next(Hello)
     process = Path("/proc") / str(agent.process.pid)
     rollup = (process / "smaps_rollup").read_text()
