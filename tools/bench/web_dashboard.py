@@ -32,7 +32,7 @@ LIMITS = {
     "api_port": dict.fromkeys(
         (
             "connections", "address_connections", "handshakes", "address_handshakes", "address_requests_per_second",
-            "address_burst", "principal_requests_per_second", "principal_burst",
+            "address_burst", "principal_requests_per_second", "principal_burst", "principal_event_readers",
         ),
         10_000,
     )
