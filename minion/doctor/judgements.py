@@ -85,9 +85,7 @@ def configuration_files(looks: Mapping[Path, FileLook | None], uid: int) -> Chec
         if look.uid not in (0, uid):
             return fail("permissions", f"{path} belongs to uid {look.uid}, who can change it", f"chown root {path}")
         if look.mode & 0o002:
-            return fail(
-                "configuration", f"{path} has mode {look.mode:04o}: everybody can change it", f"chmod o-w {path}"
-            )
+            return fail("permissions", f"{path} has mode {look.mode:04o}: everybody can change it", f"chmod o-w {path}")
     return well("permissions", f"nobody but root and uid {uid} can change it" if uid else "only root can change it")
 
 

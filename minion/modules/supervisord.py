@@ -67,7 +67,7 @@ def status(context: Context, name: str | None = None, *, place: SupervisorPlace)
 
 def status_raw(context: Context, name: str | None = None, *, place: SupervisorPlace) -> str:
     """What `supervisorctl status` prints."""
-    return Supervisor(place).asked(context.machine, "status", *([name] if name else [])).strip()
+    return Supervisor(place).asked(context.machine, "status", *([name] if name else [])).stdout.strip()
 
 
 def status_bool(context: Context, name: str, expected_state: str | None = None, *, place: SupervisorPlace) -> bool:

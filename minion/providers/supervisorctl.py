@@ -17,8 +17,14 @@ from minion.machine.plan import Completed, Machine, Reader
 
 STOPPED = frozenset({"EXITED", "FATAL", "STOPPED", "STOPPING"})
 """States of a process that does not run and is not about to. supervisord(1), "Process States"."""
+FAILING = "BACKOFF"
+"""Of one that ended too soon after its start, and is started again and again."""
 
-_NO_FILE, _NO_SERVER = re.compile(r"no such file", re.IGNORECASE), re.compile(r"refused connection|ECONNREFUSED")
+_UNREACHED = re.compile(
+    r"^(?:(?:unix|https?)://\S+ (?:no such file|refused connection)|error: .*|Error: .*)", re.MULTILINE
+)
+"""What supervisorctl prints, mostly on stdout, where it reaches no supervisord, or has no configuration.
+What is wrong with a process begins with the name of that."""
 _ROW = re.compile(r"(?P<name>\S+)\s+(?P<state>[A-Z]{4,})(?:\s+(?P<reason>.*))?")
 
 
@@ -42,9 +48,9 @@ class Process:
     """The rest of the line: process id and time, or what is wrong."""
 
     @property
-    def runs(self) -> bool:
-        """Whether it runs, as Salt's state looks at it."""
-        return self.state == "RUNNING"
+    def stopped(self) -> bool:
+        """Whether it does not run, and is not about to."""
+        return self.state in STOPPED
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,14 +68,19 @@ class Supervisor:
 
         Raises StateFailed when supervisorctl is not there or reaches no supervisord.
         """
-        return parsed(self.asked(machine, "status"))
+        done = self.asked(machine, "status")
+        found = parsed(done.stdout)
+        # 3: some do not run. Without a row, what came of it says nothing of what supervisord has.
+        if not found and done.returncode not in (0, 3):
+            raise StateFailed(f"supervisorctl status: {done.stderr.strip() or done.stdout.strip()}")
+        return found
 
-    def asked(self, machine: Reader, *words: str) -> str:
-        """What supervisorctl prints for a command that only looks. Raises StateFailed as `processes` does."""
+    def asked(self, machine: Reader, *words: str) -> Completed:
+        """What came of a command that only looks. Raises StateFailed as `processes` does."""
         argv = self._argv(*words)
         done = machine.query(argv if self.place.user is None else ["runuser", "-u", self.place.user, "--", *argv])
         _refuse_unreached(argv[0], done)
-        return done.stdout
+        return done
 
     def told(self, machine: Machine, *words: str) -> Completed:
         """What came of a command that changes something. Raises StateFailed as `processes` does."""
@@ -97,9 +108,12 @@ def groups_of(processes: Mapping[str, Process]) -> frozenset[str]:
 def error_in(said: Completed) -> str:
     """What supervisorctl complains of; empty where it does not, or only of what is so already."""
     text = said.stdout.strip() or said.stderr.strip()
-    if "ERROR" in text:
-        return "" if "already started" in text else text
-    return text or f"supervisorctl ended with {said.returncode}" if said.returncode not in (0, 3) else ""
+    errors = [line for line in text.splitlines() if "ERROR" in line and "already started" not in line]
+    if errors:
+        return "\n".join(errors)
+    if said.returncode in (0, 3) or "already started" in text:
+        return ""
+    return text or f"supervisorctl ended with {said.returncode}"
 
 
 def _program(bin_env: str | None) -> str:
@@ -116,7 +130,5 @@ def _program(bin_env: str | None) -> str:
 
 def _refuse_unreached(program: str, done: Completed) -> None:
     said = f"{done.stdout}\n{done.stderr}"
-    if _NO_SERVER.search(said) or _NO_FILE.search(said):
+    if _UNREACHED.search(said) or done.returncode == 127:
         raise StateFailed(f"{program} does not reach supervisord: {said.strip()}")
-    if done.returncode in (2, 127) and "Error:" in said:  # its own configuration
-        raise StateFailed(f"{program}: {said.strip()}")

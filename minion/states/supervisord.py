@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from minion.arguments.types import ToCome, WatchedFun
 from minion.machine.failure import StateFailed
 from minion.machine.plan import Change, Machine, Plan, Reader, StateFunction
-from minion.providers.supervisorctl import STOPPED, Process, Supervisor, SupervisorPlace, error_in, groups_of
+from minion.providers.supervisorctl import FAILING, Process, Supervisor, SupervisorPlace, error_in, groups_of
 
 _BRINGING = frozenset({"file", "pip", "pkg", "service"})
 """States of the same run that may bring supervisord, or start it."""
@@ -44,8 +44,12 @@ class _Target:
         """As supervisorctl takes it."""
         return f"{self.name}*" if self.is_group else self.name
 
-    def not_running(self) -> list[str]:
-        return [name for name, process in self.members.items() if not process.runs]
+    def stopped(self) -> list[str]:
+        return [name for name, process in self.members.items() if process.stopped]
+
+    def failing(self) -> list[str]:
+        """Those that do not stay up, with what supervisord says of them."""
+        return [f"{name}: {each.state} {each.reason}" for name, each in self.members.items() if each.state == FAILING]
 
 
 def running(
@@ -71,7 +75,9 @@ def running(
         raise
     if not target.members:
         return _added(supervisor, target)
-    stopped = target.not_running()
+    stopped, failing = target.stopped(), target.failing()
+    if failing and not (stopped or restart or update):
+        return Plan(comment=f"supervisord starts it again and again: {', '.join(failing)}", result=False)
     if not (stopped or restart or update):
         all_run = f"All services in group '{target.name}' are already running"
         one_runs = f"Service {target.name} is already running"
@@ -95,7 +101,7 @@ def dead(machine: Reader, name: str, *, place: SupervisorPlace) -> Plan:
     target = _target(machine, supervisor, name)
     if not target.members:
         return Plan(comment=f"Service {target.name} doesn't exist")
-    if all(process.state in STOPPED for process in target.members.values()):
+    if len(target.stopped()) == len(target.members):
         return Plan(comment=f"Service {target.name} is not running")
     done = f"Stopping service: {target.name}"
 
@@ -147,8 +153,7 @@ def _added(supervisor: Supervisor, target: _Target) -> Plan:
     def act(machine: Machine) -> None:
         supervisor.told(machine, "reread")
         _require(supervisor, machine, "add", target.name.removesuffix(":"))
-        now = _target(machine, supervisor, target.name)
-        if any(process.state in STOPPED for process in now.members.values()):
+        if _target(machine, supervisor, target.name).stopped():
             _require(supervisor, machine, "start", target.addressed)
 
     return Plan(
@@ -175,8 +180,7 @@ def _again(restart: bool, update: bool) -> str:
 def _run(supervisor: Supervisor, target: _Target, restart: bool, update: bool) -> Callable[[Machine], None]:
     def act(machine: Machine) -> None:
         updated = update and f"{target.name.removesuffix(':')}: updated" in _require(supervisor, machine, "update")
-        now = _target(machine, supervisor, target.name)
-        if any(process.state in STOPPED for process in now.members.values()):
+        if _target(machine, supervisor, target.name).stopped():
             _require(supervisor, machine, "start", target.addressed)
         elif restart and not updated:  # what was updated has been restarted
             _require(supervisor, machine, "restart", target.addressed)

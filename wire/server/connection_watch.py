@@ -230,19 +230,16 @@ class ConnectionWatch:
             self._look(connection, now, again=connection.number in ready)
         if now >= self._strangers_at:
             self._look_at_strangers(now, active)
-        if active:
-            self._bound_strangers()
+        self._bound_strangers()
         if self._trim_at and now >= self._trim_at:
             self._trim_at = 0.0
             _give_back_memory()
 
     def _look_at_strangers(self, now: float, seen: dict[WatchedConnection, None]) -> None:
-        """Look at those that were not `seen` in this turn, and add them."""
+        """Look at those that were not `seen` in this turn."""
         began = time.monotonic()
-        others = [each for each in self._unproved if each not in seen]
-        for connection in others:
+        for connection in [each for each in self._unproved if each not in seen]:
             self._compare(connection, now)
-        seen.update(dict.fromkeys(others))
         self._strangers_at = now + max(STRANGERS_EVERY, STRANGERS_SHARE * (time.monotonic() - began))
 
     def _take_news(self) -> list[WatchedConnection]:

@@ -1,5 +1,6 @@
 """supervisord: processes and groups of a real one, which pip brings."""
 
+import os
 import subprocess
 import sys
 import time
@@ -204,6 +205,11 @@ def test_what_cannot_be_asked_is_said(machine, tmp_path, environment):
         supervisord.dead(machine, "web", place=nobody)
     with pytest.raises(StateFailed, match="does not reach supervisord"):
         supervisord.running(machine, "web", place=nobody)
+    with pytest.raises(StateFailed, match="does not reach supervisord"):
+        supervisord.running(machine, "web", place=nobody._replace(conf_file=str(tmp_path / "no conf")))
+    if os.geteuid() == 0:
+        with pytest.raises(StateFailed, match="supervisorctl status: "):
+            supervisord.running(machine, "web", place=nobody._replace(user="nobody"))
     brought = supervisord.running(machine, "web", place=nobody, to_come={("pkg", "supervisor")})
     assert brought.pending == "Service web will be started once supervisord is there"
 
@@ -212,8 +218,24 @@ def test_a_program_that_does_not_start_is_a_failure(supervised, converge):
     (supervised.top / "conf.d/bad.conf").write_text("[program:bad]\ncommand=/nowhere\nautostart=false\n")
     supervised.say("update")
     made = converge("running", "bad")
-    assert made.result is False
-    assert "ERROR" in made.comment
+    assert (made.result, made.comment) == (False, "bad: ERROR (no such file)")
+
+
+def test_a_program_that_ends_again_and_again_is_a_failure(supervised, machine):
+    (supervised.top / "conf.d/bad.conf").write_text("[program:bad]\ncommand=false\nstartretries=1000\n")
+    supervised.say("update")
+    supervised.wait(lambda: supervised.states()["bad"] == "BACKOFF")
+    plan = supervisord.running(machine, "bad", place=supervisord.SupervisorPlace(**supervised.place))
+    assert (plan.changes, plan.result) == ((), False)
+    assert plan.comment.startswith("supervisord starts it again and again: bad: BACKOFF ")
+
+
+def test_a_program_that_is_about_to_run_is_left_alone(supervised, converge):
+    text = "[program:slow]\ncommand=sleep 1000\nstartsecs=600\n"
+    (supervised.top / "conf.d/slow.conf").write_text(text)
+    supervised.say("update")
+    assert supervised.states() == {"slow": "STARTING"}
+    assert converge("running", "slow").changes == {}
 
 
 def test_the_module_says_what_supervisorctl_says(supervised):
