@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tools.docs.state_cases import Case
+from tools.docs.cases.case import Case
 from tools.docs.states_table import judge
 
 MAKE = "dd if=/dev/zero of={top}/swap bs=1M count=8 status=none && chmod 600 {top}/swap && mkswap -q {top}/swap"

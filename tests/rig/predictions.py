@@ -18,7 +18,7 @@ from minion.execution import Context
 from minion.execution.state_engine import engine_of
 from minion.grains import collect
 from minion.machine.machine import LocalMachine
-from tools.docs.state_cases import Case
+from tools.docs.cases.case import Case
 from tools.docs.states_table import placed, postgresql, run_hooks, served
 
 Low = tuple[str, str, dict[str, Any]]

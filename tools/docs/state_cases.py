@@ -1,21 +1,20 @@
 """A case for each state function: what it is called with on a real machine, in what surroundings, and what goes after.
 
-Called by `states_table`. `{top}` in a case is a folder of its own. Names of users, services and the like are the
-cases' own; files of the system are put back as they were. What no case can do is in `WITHOUT`, with the reason.
+Called by `states_table`. Families of states that belong to one program have theirs in `cases`. `{top}` in a case is a
+folder of its own. Names of users, services and the like are the cases' own; files of the system are put back as they
+were. What no case can do is in `WITHOUT`, with the reason.
 """
 
 from __future__ import annotations
 
 import base64
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping
 from typing import Any
 
-USER = "saltern-case"
-SERVICE = "saltern-case"
+from tools.docs.cases import FAMILIES
+from tools.docs.cases.case import APT, SERVICE, USER, Case
+
 PACKAGE = "hello"
-APT = "apt-get -o DPkg::Lock::Timeout=300 -qq -y"
-"""Somebody else may be at it."""
 KEY = "AAAAC3NzaC1lZDI1NTE5AAAAIDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDEy"
 _SUM = "b9e68e1bea3e5b19ca6b2f98b73a54b73daafaa250484902e09982e07a12e733"
 _PLAIN = {"one": "1\n2\n3\n"}
@@ -45,33 +44,6 @@ case "$1" in
   status) [ -f $pid ] && kill -0 $(cat $pid) 2>/dev/null || exit 3 ;;
 esac
 """
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Case:
-    """One call of a state function."""
-
-    fun: str
-    name: str = "{top}/f"
-    arguments: Mapping[str, Any] = field(default_factory=dict)
-    files: Mapping[str, str] = field(default_factory=dict)
-    """Below `{top}`; a name that ends with / is a folder."""
-    tree: Mapping[str, str] = field(default_factory=dict)
-    """Files of `salt://`."""
-    grains: Mapping[str, Any] = field(default_factory=dict)
-    pillar: Mapping[str, Any] = field(default_factory=dict)
-    before: Sequence[str] = ()
-    """Commands that make the surroundings."""
-    after: Sequence[str] = ()
-    """Commands that take away what is left."""
-    restores: Sequence[str] = ()
-    """Files of the system that are put back."""
-    acts_always: bool = False
-    """Whether the function acts each time it runs, by its nature."""
-    fails: bool = False
-    """Whether it is there to fail."""
-    needs: Sequence[str] = ()
-    """Debian packages that have to be there; they are installed for the cases, and removed afterwards."""
 
 
 def _repository(*more: str) -> tuple[str, ...]:
@@ -111,33 +83,6 @@ _LINE = "deb [trusted=yes] file:{top}/repo ./"
 _CRON = {"needs": ("cron",), "after": ("crontab -r || true",), "name": "/bin/true"}
 _MARK = "# Lines below here are managed by Salt, do not edit"
 _VENV = "python3 -m venv {top}/venv"
-_CLUSTER, _PORT = "salterncase", 54329
-_STOPPED = f"pg_dropcluster --stop {{postgresql}} {_CLUSTER} 2>/dev/null || true"
-_PSQL = f"su postgres -s /bin/sh -c 'psql -q -p {_PORT} -v ON_ERROR_STOP=1'"
-
-
-def _postgres(fun: str, name: str, sql: str = "", **arguments: Any) -> Case:
-    """A case on a cluster of its own, in which these statements were carried out."""
-    statements = (f"{_PSQL} <<'END'\n{sql}\nEND",) if sql else ()
-    folder = ("chmod 755 {top} && mkdir {top}/space && chown postgres {top}/space",)
-    return Case(
-        fun=f"postgres_{fun}",
-        name=name,
-        arguments={**arguments, "db_port": _PORT},
-        before=(
-            *folder,
-            f"pg_createcluster --start -p {_PORT} {{postgresql}} {_CLUSTER} -- --no-sync --locale=C.UTF-8",
-            *statements,
-        ),
-        after=(_STOPPED,),
-        needs=_POSTGRESQL,
-    )
-
-
-_POSTGRESQL = ("postgresql", "postgresql-contrib")
-_SECRET = {"password": "sesame"}
-_GRANTED = {"object_name": "t", "object_type": "table", "privileges": ["SELECT", "INSERT"]}
-
 CASES: tuple[Case, ...] = (
     Case(fun="alternatives.install", name=SERVICE, files={"one": ""}, after=_NO_ALTERNATIVE,
          arguments={"link": "{top}/link", "path": "{top}/one", "priority": 5}),
@@ -364,41 +309,6 @@ CASES: tuple[Case, ...] = (
     *(Case(fun=f"saltutil.sync_{kind}", name="x", acts_always=True) for kind in (
         "all", "beacons", "grains", "modules", "outputters", "pillar", "renderers", "returners", "states", "tops",
         "utils")),
-    Case(fun="postgres_cluster.present", name=_CLUSTER, after=(_STOPPED,), needs=_POSTGRESQL,
-         arguments={"version": "{postgresql}", "port": _PORT, "encoding": "UTF8", "data_checksums": True}),
-    Case(fun="postgres_cluster.absent", name=_CLUSTER, after=(_STOPPED,), needs=_POSTGRESQL,
-         before=(f"pg_createcluster --start -p {_PORT} {{postgresql}} {_CLUSTER}",),
-         arguments={"version": "{postgresql}"}),
-    _postgres("database.present", "case", owner="postgres", encoding="UTF8", template="template0"),
-    _postgres("database.present", "case", "CREATE DATABASE \"case\"; CREATE ROLE other;", owner="other"),
-    _postgres("database.absent", "case", "CREATE DATABASE \"case\";"),
-    _postgres("extension.present", "hstore"),
-    _postgres("extension.present", "hstore", "CREATE EXTENSION hstore; CREATE SCHEMA other;", schema="other"),
-    _postgres("extension.absent", "hstore", "CREATE EXTENSION hstore;"),
-    _postgres("group.present", "case", createdb=True),
-    _postgres("group.present", "case", "CREATE ROLE \"case\"; CREATE ROLE other;", createdb=True, groups=["other"]),
-    _postgres("group.absent", "case", "CREATE ROLE \"case\";"),
-    Case(fun="postgres_initdb.present", name="{top}/data", needs=_POSTGRESQL,
-         before=("chmod 755 {top} && mkdir {top}/data && chown postgres {top}/data",),
-         arguments={**_SECRET, "locale": "C.UTF-8", "checksums": True}),
-    _postgres("language.present", "plpgsql", "DROP EXTENSION plpgsql;", maintenance_db="postgres"),
-    _postgres("language.absent", "plpgsql", maintenance_db="postgres"),
-    _postgres("privileges.present", "reader", "CREATE ROLE reader; CREATE TABLE t (i int);", **_GRANTED),
-    _postgres("privileges.present", "reader", "CREATE ROLE reader; CREATE ROLE team;", object_name="team",
-              object_type="group"),
-    _postgres("privileges.absent", "reader", "CREATE ROLE reader; CREATE TABLE t (i int);"
-              "GRANT SELECT, INSERT, UPDATE ON t TO reader;", **_GRANTED),
-    _postgres("schema.present", "shelf", dbname="postgres", owner="postgres"),
-    _postgres("schema.absent", "shelf", "CREATE SCHEMA shelf;", dbname="postgres"),
-    _postgres("tablespace.present", "space", directory="{top}/space", options={"seq_page_cost": 1.5}),
-
-    _postgres("tablespace.present", "space", "CREATE TABLESPACE space LOCATION '{top}/space'; CREATE ROLE other;",
-              directory="{top}/space", owner="other"),
-    _postgres("tablespace.absent", "space", "CREATE TABLESPACE space LOCATION '{top}/space';"),
-    _postgres("user.present", "case", groups=["pg_monitor"], **_SECRET, createdb=True),
-    _postgres("user.present", "case", "CREATE ROLE \"case\" LOGIN PASSWORD 'old';", **_SECRET, createdb=True,
-              encrypted="scram-sha-256", valid_until="2040-01-02 03:04:05", groups=["pg_monitor"]),
-    _postgres("user.absent", "case", "CREATE ROLE \"case\" LOGIN;"),
     Case(fun="service.running", **_AS_SERVICE),
     Case(fun="service.running", arguments={"enable": False, "init_delay": 0}, **_AS_SERVICE),
     Case(fun="service.dead", **{**_AS_SERVICE, "before": (*_AS_SERVICE["before"], f"/etc/init.d/{SERVICE} start")}),
@@ -437,6 +347,7 @@ CASES: tuple[Case, ...] = (
          arguments={"purge": True}),
     Case(fun="virtualenv.managed", name="{top}/v"),
     Case(fun="virtualenv.manage", name="{top}/v"),
+    *(case for family in FAMILIES for case in family.CASES),
 )  # fmt: skip
 
 WITHOUT: Mapping[str, str] = {
@@ -454,16 +365,6 @@ WITHOUT: Mapping[str, str] = {
     "pkg.uptodate": "would upgrade the machine that runs the cases; tested on recorded output",
     "service.masked": "needs systemd; tested on recorded output",
     "service.unmasked": "needs systemd; tested on recorded output",
-    "supervisord.dead": "needs supervisord; tried on a real one in a virtualenv",
-    "supervisord.running": "needs supervisord; tried on a real one in a virtualenv",
+    **{fun: why for family in FAMILIES for fun, why in family.WITHOUT.items()},
 }
 """State functions that no case can run, and why."""
-
-
-def with_top(value: Any, old: str, new: str) -> Any:
-    """The value with the text `new` in place of `old`, at all depths: for `{top}`, and back."""
-    if isinstance(value, str):
-        return value.replace(old, new)
-    if isinstance(value, Mapping):
-        return {with_top(key, old, new): with_top(one, old, new) for key, one in value.items()}
-    return [with_top(one, old, new) for one in value] if isinstance(value, list) else value

@@ -34,7 +34,8 @@ from minion.engine.unsupported import UNSUPPORTED
 from minion.execution import Context
 from minion.execution.state_engine import engine_of
 from minion.grains import collect
-from tools.docs.state_cases import APT, CASES, SERVICE, WITHOUT, Case, with_top
+from tools.docs.cases.case import APT, SERVICE, Case, with_top
+from tools.docs.state_cases import CASES, WITHOUT
 
 PAGE = Path(__file__).resolve().parents[2] / "docs/states.md"
 WATCHED = (

@@ -18,7 +18,8 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from tools.docs.state_cases import CASES, Case
+from tools.docs.cases.case import Case
+from tools.docs.state_cases import CASES
 from tools.docs.states_table import installed, placed, postgresql, run_hooks
 
 RECORDED = Path(__file__).resolve().parents[2] / "tests/golden/states-machine.json"

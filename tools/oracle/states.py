@@ -19,7 +19,7 @@ from typing import Any
 
 import yaml
 
-from tools.docs.state_cases import with_top
+from tools.docs.cases.case import with_top
 
 CASES = Path(__file__).resolve().parents[2] / "tests/golden/states"
 _INSIDE = Path(__file__).with_name("states_salt.py")

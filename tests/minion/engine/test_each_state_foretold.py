@@ -10,7 +10,8 @@ import pytest
 from predictions import differences
 
 from minion.engine.registry import names
-from tools.docs.state_cases import CASES, WITHOUT, Case
+from tools.docs.cases.case import Case
+from tools.docs.state_cases import CASES, WITHOUT
 
 HARMLESS = frozenset(("archive", "cmd", "environ", "event", "file", "git", "grains", "ini", "module", "schedule",
                       "stateconf", "test"))  # fmt: skip

@@ -19,7 +19,7 @@ from highstate.types import Chunk
 from minion.execution import Context
 from minion.execution.loader import Modules
 from minion.execution.state_engine import engine_of
-from tools.docs.state_cases import with_top
+from tools.docs.cases.case import with_top
 from tools.oracle.states import CASES, laid_out
 
 KEPT = ("SALTERN_GOLDEN", "SALTERN_A", "SALTERN_B")
