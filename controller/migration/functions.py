@@ -56,7 +56,7 @@ _INSTEAD_OF_MODULES: tuple[tuple[str, str], ...] = (
     ("docker docker_container docker_image docker_network docker_volume", "cmd.run with docker, or file.managed and "
      "service.running for units of containers"),
     ("x509 acme tls certutil", "cmd.run with openssl and `creates`, or a program that renews certificates"),
-    ("firewall firewalld nftables ipset ufw", "file.managed for the rules, with a service that watches them"),
+    ("firewall nftables ipset ufw", "file.managed for the rules, with a service that watches them"),
     ("lvm mdadm_raid raid disk blockdev cryptdev btrfs zfs zpool", "cmd.run with `unless`"),
     ("selinux", "cmd.run with semanage and `unless`"),
 )  # fmt: skip

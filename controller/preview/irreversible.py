@@ -106,6 +106,7 @@ alias.present alternatives.auto alternatives.install alternatives.set cron.env_p
 debconf.set debconf.set_file environ.setenv event.wait file.accumulated file.append file.blockreplace
 file.cached file.comment file.decode file.exists file.keyvalue file.line file.managed file.missing file.mknod
 file.prepend file.replace file.serialize file.touch file.uncomment git.cloned git.config_set git.present
+firewalld.present firewalld.service
 grains.append grains.exists grains.list_absent grains.list_present grains.present group.present host.present
 http.wait_for_successful_query ini.options_present ini.sections_present iptables.append iptables.chain_present
 iptables.delete iptables.insert iptables.set_policy kmod.absent kmod.present locale.present locale.system

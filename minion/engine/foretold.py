@@ -24,6 +24,7 @@ _BRING_NOTHING = frozenset(
         "beacon",
         "environ",
         "event",
+        "firewalld",
         "grains",
         "group",
         "http",

@@ -21,6 +21,7 @@ _LOCATIONS = {
     "beacon": "agent.beacon",
     "schedule": "agent.schedule",
     **{name: f"{name}.state" for name in ("cmd", "file", "git", "iptables", "mount", "pkg", "pkgrepo", "user")},
+    **{name: f"firewall.{name}" for name in ("firewalld",)},
     "pip": "python.pip",
     **{
         f"postgres_{name}": f"postgres.{name}"

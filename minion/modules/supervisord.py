@@ -50,7 +50,7 @@ def reread(context: Context, *, place: SupervisorPlace) -> str:
     return _tell(context, place, "reread")
 
 
-def update(context: Context, name: str | None = None, *, place: SupervisorPlace) -> str:
+def update(context: Context, *, name: str | None = None, place: SupervisorPlace) -> str:
     """Have supervisord read its configuration and restart what is another there; what supervisorctl says."""
     return _tell(context, place, "update", *([name] if name else []))
 

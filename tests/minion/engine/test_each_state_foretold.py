@@ -18,6 +18,7 @@ HARMLESS = frozenset(("archive", "cmd", "environ", "event", "file", "git", "grai
 """Modules whose cases change nothing but their own folder."""
 
 ELSEWHERE = {
+    "firewalld": "tests/minion/states/firewall/test_firewalld.py",
     "iptables": "tests/minion/states/test_iptables.py",
     "kmod": "tests/minion/states/test_system.py",
     "supervisord": "tests/minion/states/test_supervisord.py",

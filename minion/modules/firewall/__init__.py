@@ -1,0 +1,1 @@
+"""Execution modules of firewalls: firewalld, nftables, ipset."""

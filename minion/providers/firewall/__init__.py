@@ -1,0 +1,1 @@
+"""Ask and tell the programs of firewalls: firewall-cmd, nft, ipset."""

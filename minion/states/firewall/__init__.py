@@ -1,0 +1,1 @@
+"""Firewalls other than iptables: states of firewalld, nftables and ipset."""
