@@ -59,6 +59,10 @@ class Secrets(Protocol):
         """Names below a path."""
 
 
+SECRET_SOURCES = frozenset({"vault"})
+"""External pillars all of whose values are secrets, and shown nowhere."""
+
+
 class SourceFailed(Exception):
     """An external pillar, or top, gave nothing that can be used; the text says why."""
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import yaml
 
-from controller.adapters.external_pillars import CommandSource, FileTree, HttpSource
+from controller.adapters.external_pillars import CommandSource, FileTree, HttpSource, VaultPillar
 from controller.adapters.tops import ExtNodes
 from controller.config.sections import PortOptions
 from highstate.ports import CompilePorts, PillarSource, TopSource
@@ -21,6 +21,7 @@ from highstate.render.yaml.loader import load_yaml
 from highstate.types import Value
 
 if TYPE_CHECKING:
+    from controller.adapters.secrets.vault import Vault
     from extmods.plugins import Plugins
 
 
@@ -32,6 +33,11 @@ def ports_of(options: PortOptions) -> CompilePorts:
 def plugins_of(options: PortOptions) -> Plugins | None:
     """The administrator's modules of `extension_modules` and `module_dirs`, None without any folder."""
     return _made(_ByContent(options))[1]
+
+
+def vault_of(options: PortOptions) -> Vault | None:
+    """The server of the option `vault`, None without one."""
+    return _made(_ByContent(options))[2]
 
 
 class _ByContent:
@@ -49,7 +55,7 @@ class _ByContent:
 
 
 @cache
-def _made(key: _ByContent) -> tuple[CompilePorts, Plugins | None]:
+def _made(key: _ByContent) -> tuple[CompilePorts, Plugins | None, Vault | None]:
     given = key.options
     keyring = vault = None
     if given.gpg_keydir:
@@ -67,10 +73,12 @@ def _made(key: _ByContent) -> tuple[CompilePorts, Plugins | None]:
         "http_json": HttpSource(json.loads),
         "file_tree": FileTree(given.nodegroups),
     }
+    if vault is not None:
+        sources["vault"] = VaultPillar(vault.read_own)
     tops: dict[str, TopSource] = {"ext_nodes": ExtNodes()}
     folders = [Path(folder) for folder in (given.extension_modules, *given.module_dirs) if folder]
     if not folders:
-        return CompilePorts(decrypt=keyring, secrets=vault, pillar_sources=sources, top_sources=tops), None
+        return CompilePorts(decrypt=keyring, secrets=vault, pillar_sources=sources, top_sources=tops), None, vault
     from controller.adapters.admin_modules import admin_plugins, with_pillars, with_tops
 
     plugins = admin_plugins(folders, given.configuration or asdict(given))
@@ -80,7 +88,7 @@ def _made(key: _ByContent) -> tuple[CompilePorts, Plugins | None]:
         pillar_sources=with_pillars(sources, plugins),
         top_sources=with_tops(tops, plugins),
     )
-    return with_plugins, plugins
+    return with_plugins, plugins, vault
 
 
 def _yaml(text: str) -> Value:

@@ -17,7 +17,7 @@ from controller.compilation.cluster.dask_cluster import DaskCluster
 from controller.compilation.cluster.executor_report import ExecutorReport
 from controller.compilation.cluster.steps import LaneSettings
 from controller.compilation.compile_pool import CompilePool, LocalProcesses, ProcessSource
-from controller.compilation.compile_ports import plugins_of, ports_of
+from controller.compilation.compile_ports import plugins_of, ports_of, vault_of
 from controller.compilation.compile_requests import CompileRequests
 from controller.compilation.compile_rpc import FleetQuery
 from controller.compilation.dependencies.kept import KeptBases
@@ -79,6 +79,8 @@ def compose_compilation(shared: Shared, server: Server, reconciler: Reconciler, 
         limits=settings.limits.pattern,
         on_refusal=partial(shared.metrics.limit_refused, "pattern"),
     )
+    if (vault := vault_of(settings.ports)) is not None:
+        vault.use_pillars(shared.targets.pillar_of)
     profiles = Profiles(settings.sdb, partial(_decrypt_of, settings.ports))
     runners = Runners(
         store=store,

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from controller.config.access import AccessSettings
 from controller.config.api import ApiSettings
-from controller.config.vault import VaultSettings
+from minion.providers.vault.settings import VaultSettings
 from options.document import Fault, Option
 
 

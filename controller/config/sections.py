@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
-from controller.config.vault import BadVault, VaultSettings
+from minion.providers.vault.settings import BadVault, VaultSettings
 from options.document import Option
 from options.kinds import Flag, Folder, Items, Names, Prepare, TextMapping, Wanted
 

@@ -42,7 +42,7 @@ _PARTS: Mapping[str, str] = {
 _BUILT_IN: Mapping[str, tuple[str, frozenset[str]]] = {
     "ext_pillar": (
         "pillar",
-        frozenset(("git", "cmd_yaml", "cmd_json", "http_yaml", "http_json", "file_tree")),
+        frozenset(("git", "cmd_yaml", "cmd_json", "http_yaml", "http_json", "file_tree", "vault")),
     ),
     "master_tops": ("tops", frozenset(("ext_nodes",))),
 }
@@ -172,9 +172,6 @@ def _git_pillar(remote: Any) -> str:
 def _judge_module(kind: str, built_in: frozenset[str], name: str, brought: Brought, said: Judgement) -> Judgement:
     if name in built_in or brought(kind, name):
         return said
-    if kind == "pillar" and name == "vault":
-        how = "pillar asks for it: salt['vault.read_secret']('path', 'key'), with the option vault"
-        return Judgement("no counterpart", how, "docs/configuration.md")
     how = f"it is not built in: bring the module as _{kind}/{name}.py in the tree, or in extension_modules"
     return Judgement("no counterpart", how, "docs/configuration.md#your-own-python-in-the-tree")
 

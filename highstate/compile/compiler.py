@@ -172,7 +172,7 @@ class Compilation:
         if settings.decrypt_pillar:
             decryption = Decryption(keys=settings.decrypt_pillar, delimiter=settings.decrypt_pillar_delimiter)
             pillar = external.with_plain_text(pillar, decryption)
-            self.decrypted.extend(external.decrypted)
+        self.decrypted.extend(external.decrypted)
         # What they know may be another thing at any time.
         self.recorders[PILLAR].live.update(dict.fromkeys(external.asked))
         bounded = rendered.bounded and pillar is rendered.pillar

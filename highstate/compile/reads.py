@@ -22,7 +22,7 @@ _STAGES_OF_FILES = ("top", "states")
 def with_reads(compiled: Compiled, recorders: Mapping[str, Recorder], decrypted: Iterable[str]) -> Compiled:
     """The result with what its pillar, its top file and its states stand on.
 
-    `recorders` are those of the stages by name, `decrypted` the plain texts of `decrypt_pillar`.
+    `recorders` are those of the stages by name, `decrypted` the plain texts that the layers over the pillar gave.
     """
     names = dict.fromkeys(name for recorder in recorders.values() for name in recorder.volatile)
     kept: list[tuple[Recorder, Read]] = []

@@ -12,7 +12,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from highstate.ports import CompilePorts, DecryptFailed, SourceFailed
+from highstate.ports import SECRET_SOURCES, CompilePorts, DecryptFailed, SourceFailed
+from highstate.redaction import secret_texts
 from highstate.render.ciphertext import decrypted
 from highstate.render.problems import near
 from highstate.traverse import merge, traverse
@@ -42,7 +43,7 @@ class External:
     asked: list[str] = field(default_factory=list)
     """Sources that were asked, as `ext_pillar.NAME`."""
     decrypted: list[str] = field(default_factory=list)
-    """Plain texts that keys of `decrypt_pillar` gave."""
+    """Plain texts that keys of `decrypt_pillar` and `SECRET_SOURCES` gave."""
 
     def with_sources(self, pillar: Mapping[str, Value], entries: Sequence[Value]) -> dict[str, Value]:
         """The pillar with all that the sources of `ext_pillar` know."""
@@ -68,6 +69,8 @@ class External:
         except SourceFailed as error:
             self._fail(f"the external pillar {name}: {error}")
             return pillar
+        if name in SECRET_SOURCES:
+            self.decrypted += secret_texts(found)
         return merge(pillar, copy.deepcopy(dict(found)), strategy=self.strategy, merge_lists=self.merge_lists)
 
     def with_plain_text(self, pillar: Mapping[str, Value], decryption: Decryption) -> dict[str, Value]:

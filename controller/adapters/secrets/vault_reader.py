@@ -9,9 +9,9 @@ import threading
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from controller.config.vault import VaultSettings
 from gitfs.config.credentials import AskVault
 from highstate.ports import SecretFailed
+from minion.providers.vault.settings import VaultSettings
 
 if TYPE_CHECKING:
     from controller.adapters.secrets.vault import Vault
@@ -38,7 +38,7 @@ class _VaultReader:
     def __call__(self, path: str, key: str) -> str:
         try:
             with self._lock:
-                found = self._vault.read_now(path)
+                found = self._vault.read_own(path, anew=True)
         except ModuleNotFoundError as error:
             raise LookupError(f"{path} of the vault: {error}; pip install 'saltern[vault]'") from None
         except (SecretFailed, ValueError) as error:

@@ -12,8 +12,8 @@ import pytest
 from controller.compilation.sources import open_source
 from controller.config.sections import PortOptions, TreeOptions
 from controller.config.settings import ControllerSettings
-from controller.config.vault import VaultSettings
 from gitfs.errors import FetchFailed
+from minion.providers.vault.settings import VaultSettings
 
 
 class Api(BaseHTTPRequestHandler):

@@ -8,9 +8,9 @@ import pytest
 
 from controller.config.sections import PortOptions
 from controller.config.settings import POLICY, BadControllerSettings, ControllerSettings, check_git, load_settings
-from controller.config.vault import VaultSettings
 from controller.policy.policy import Policy
 from highstate.compile import CompileOptions
+from minion.providers.vault.settings import VaultSettings
 
 
 @pytest.fixture
@@ -276,7 +276,9 @@ nodegroups: {webs: 'web*'}
     )
     settings = load_settings(tmp_path)
     assert settings.ports.gpg_keydir == "/etc/saltern/gpgkeys"
-    assert settings.ports.vault == VaultSettings(url="https://vault.example.org", token="t")
+    assert settings.ports.vault == VaultSettings.parse(
+        {"server": {"url": "https://vault.example.org"}, "auth": {"token": "t"}}
+    )
     assert settings.ports.nodegroups == {"webs": "web*"}
     assert settings.ports.configuration == {}
     assert settings.language.ext_pillar == ({"cmd_yaml": "cat /etc/pillar"},)
