@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 from cachetools import TLRUCache
 
-from controller.adapters.secrets.issuing import VaultUser, Issuing, PillarOf
+from controller.adapters.secrets.issuing import Issuing, PillarOf, VaultUser
 from highstate.ports import SecretFailed
 from highstate.types import Minion, Value
 from minion.providers.vault.api import NotAllowed, NothingThere, VaultApi, VaultFailed
