@@ -7,8 +7,8 @@ from collections.abc import Mapping
 
 from controller.config.access import AccessSettings
 from controller.config.api import ApiSettings
-from minion.providers.vault.settings import VaultSettings
 from options.document import Fault, Option
+from options.vault import VaultSettings
 
 
 def lacking_vault(vault: VaultSettings | None, place: str) -> list[Fault]:

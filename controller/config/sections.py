@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
-from minion.providers.vault.settings import BadVault, VaultSettings
 from options.document import Option
 from options.kinds import Flag, Folder, Items, Names, Prepare, TextMapping, Wanted
+from options.vault import BadVault, VaultSettings
 
 if TYPE_CHECKING:
     from gitfs.config.settings import IgnoredFiles, RemoteSettings

@@ -15,8 +15,8 @@ from cachetools import TTLCache
 from highstate.types import Minion, Value
 from minion.providers.vault.api import NothingThere, VaultFailed
 from minion.providers.vault.patterns import NoSuchValue, expanded
-from minion.providers.vault.settings import VaultSettings
 from minion.providers.vault.tokens import OwnToken
+from options.vault import VaultSettings
 
 _MOST_KEPT = 20_000
 """Minions whose policies are remembered."""

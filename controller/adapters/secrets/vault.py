@@ -19,8 +19,8 @@ from highstate.types import Minion, Value
 from minion.providers.vault.api import NotAllowed, NothingThere, VaultApi, VaultFailed
 from minion.providers.vault.key_values import KeyValues, Mounts
 from minion.providers.vault.patterns import NoSuchValue, expanded
-from minion.providers.vault.settings import VaultSettings
 from minion.providers.vault.tokens import OwnToken, Token, logged_in, token_of
+from options.vault import VaultSettings
 
 _Answer = TypeVar("_Answer")
 

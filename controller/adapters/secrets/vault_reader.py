@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from gitfs.config.credentials import AskVault
 from highstate.ports import SecretFailed
-from minion.providers.vault.settings import VaultSettings
+from options.vault import VaultSettings
 
 if TYPE_CHECKING:
     from controller.adapters.secrets.vault import Vault

@@ -1,1 +1,1 @@
-"""HashiCorp Vault or OpenBao: the option `vault`, requests, and the secrets of key-value engines."""
+"""HashiCorp Vault or OpenBao: requests, tokens, and the secrets of key-value engines."""

@@ -12,7 +12,7 @@ import hvac.adapters  # type: ignore[import-untyped]  # its hints are no part of
 import hvac.exceptions  # type: ignore[import-untyped]
 import requests
 
-from minion.providers.vault.settings import VaultServer
+from options.vault import VaultServer
 
 
 class VaultFailed(Exception):

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from minion.providers.vault.api import NotAllowed, VaultApi, VaultFailed
-from minion.providers.vault.settings import VaultLogin
+from options.vault import VaultLogin
 
 
 @dataclass(slots=True, kw_only=True)

@@ -20,7 +20,7 @@ from highstate.files import MemoryFiles
 from highstate.ports import SecretFailed, SourceFailed
 from highstate.types import Minion
 from minion.providers.vault.api import VaultFailed
-from minion.providers.vault.settings import BadVault, VaultSettings
+from options.vault import BadVault, VaultSettings
 
 WEB = Minion(id="web1", grains={"id": "web1", "role": {"name": "web"}, "roles": ["web", "app"]})
 DB = Minion(id="db1", grains={"id": "db1"})

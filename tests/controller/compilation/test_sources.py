@@ -13,7 +13,7 @@ from controller.compilation.sources import open_source
 from controller.config.sections import PortOptions, TreeOptions
 from controller.config.settings import ControllerSettings
 from gitfs.errors import FetchFailed
-from minion.providers.vault.settings import VaultSettings
+from options.vault import VaultSettings
 
 
 class Api(BaseHTTPRequestHandler):

@@ -10,7 +10,7 @@ from controller.config.sections import PortOptions
 from controller.config.settings import POLICY, BadControllerSettings, ControllerSettings, check_git, load_settings
 from controller.policy.policy import Policy
 from highstate.compile import CompileOptions
-from minion.providers.vault.settings import VaultSettings
+from options.vault import VaultSettings
 
 
 @pytest.fixture
