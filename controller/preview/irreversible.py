@@ -38,6 +38,9 @@ _ALWAYS = {
     "cron.absent": _ENTRY,
     "cron.env_absent": _ENTRY,
     "cron.file": "entries of the crontab that are not in the file are deleted",
+    "docker_container.absent": "the container is deleted, with what was written in it",
+    "docker_image.absent": "the image is deleted; a revert does not bring back one that is in no registry",
+    "docker_volume.absent": _GONE,
     "event.fire_master": _SENT,
     "event.send": _SENT,
     "file.absent": _GONE,
@@ -82,6 +85,8 @@ def _given(name: str, why: str) -> Callable[[Mapping[str, Value]], str]:
 
 _BY_ARGUMENTS: dict[str, Callable[[Mapping[str, Value]], str]] = {
     "archive.extracted": _given("overwrite", "files that are there are replaced"),
+    "docker_image.present": _given("force", "the image that had the name is replaced"),
+    "docker_volume.present": _given("force", "a volume of another driver is deleted, with what is in it"),
     "file.copy": _given("force", "a file that is there is replaced"),
     "file.directory": _given("clean", "what is not managed in the folder is deleted"),
     "file.hardlink": _given("force", "a file that is there is replaced"),
@@ -103,7 +108,8 @@ def _git(arguments: Mapping[str, Value]) -> str:
 
 _HARMLESS = """
 alias.present alternatives.auto alternatives.install alternatives.set cron.env_present cron.present
-debconf.set debconf.set_file environ.setenv event.wait file.accumulated file.append file.blockreplace
+debconf.set debconf.set_file docker_container.stopped docker_network.absent docker_network.present
+environ.setenv event.wait file.accumulated file.append file.blockreplace
 file.cached file.comment file.decode file.exists file.keyvalue file.line file.managed file.missing file.mknod
 file.prepend file.replace file.serialize file.touch file.uncomment git.cloned git.config_set git.present
 firewalld.present firewalld.service

@@ -45,6 +45,7 @@ _NO_SOURCES = frozenset({"context", "defaults", "contents", "content", "text", "
 
 _CONFIGURED = {
     "alias": ("aliases.file",),
+    "docker": ("docker.machine", "docker.url", "docker.version"),
     "host": ("hosts.file",),
     "iptables": ("iptables.save_filters",),
     "postgres": tuple(

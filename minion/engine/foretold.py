@@ -22,6 +22,10 @@ from minion.machine.umask import MaskedMachine, umask_of
 _BRING_NOTHING = frozenset(
     (
         "beacon",
+        "docker_container",
+        "docker_image",
+        "docker_network",
+        "docker_volume",
         "environ",
         "event",
         "firewalld",

@@ -22,6 +22,7 @@ _LOCATIONS = {
     "schedule": "agent.schedule",
     **{name: f"{name}.state" for name in ("cmd", "file", "git", "iptables", "mount", "pkg", "pkgrepo", "user")},
     **{name: f"firewall.{name}" for name in ("firewalld",)},
+    **{f"docker_{name}": f"docker.{name}" for name in ("container", "image", "network", "volume")},
     "pip": "python.pip",
     **{
         f"postgres_{name}": f"postgres.{name}"

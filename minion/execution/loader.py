@@ -23,10 +23,10 @@ if TYPE_CHECKING:
     from extmods.loader import UserFunction, UserModules
 
 _NAMES = """
-    aliases alternatives archive beacons cmd config cp cron data debconf defaults dig disk dnsutil environ event
-    file firewalld git grains group hashutil hosts http ini iptables jinja jinja_filter kmod locale log match mine
-    mount network pillar pip pkg postgres ps publish random saltcheck saltutil schedule service shadow slsutil ssh
-    state status supervisord sys sysctl system test timezone user virtualenv
+    aliases alternatives archive beacons cmd config cp cron data debconf defaults dig disk dnsutil docker environ event
+    file firewalld git grains group hashutil hosts http ini iptables jinja jinja_filter kmod locale log match mine mount
+    network pillar pip pkg postgres ps publish random saltcheck saltutil schedule service shadow slsutil ssh state
+    status supervisord sys sysctl system test timezone user virtualenv
 """
 
 MODULES = tuple(_NAMES.split())
@@ -39,7 +39,18 @@ Function = Callable[..., Any]
 _LOCATIONS = {
     **{
         name: f"{name}.module"
-        for name in ("file", "git", "network", "pkg", "postgres", "saltcheck", "saltutil", "schedule", "state")
+        for name in (
+            "docker",
+            "file",
+            "git",
+            "network",
+            "pkg",
+            "postgres",
+            "saltcheck",
+            "saltutil",
+            "schedule",
+            "state",
+        )
     },
     **{name: f"firewall.{name}" for name in ("firewalld",)},
     **{name: f"accounts.{name}" for name in ("group", "shadow", "ssh", "user")},

@@ -137,6 +137,9 @@ class LocalMachine:
 
     # --- write ------------------------------------------------------------------------------------------------------
 
+    def begin_elsewhere(self) -> None:
+        """Acts are performed."""
+
     def write(self, path: str, data: bytes, *, mode: str | None = None) -> None:
         """Replace a file's content atomically, keeping owner and mode unless `mode` is given (new files: 0644)."""
         self._replace(path, mode, lambda file: _write_all(file, data))

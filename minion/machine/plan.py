@@ -179,6 +179,10 @@ class Reader(Protocol):
 class Machine(Reader, Protocol):
     """What an act may do: also write. Every write is atomic where the system allows it."""
 
+    def begin_elsewhere(self) -> None:
+        """An act that changes what no method here writes (a server, by its API) calls this first: NotPredicted where
+        acts are performed in memory alone."""
+
     def write(self, path: str, data: bytes, *, mode: str | None = None) -> None:
         """Replace a file's content atomically, keeping owner and mode unless `mode` is given (new files: 0644)."""
 

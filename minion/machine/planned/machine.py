@@ -289,6 +289,10 @@ class PlannedActs:
         """Nothing is fetched for a prediction alone."""
         raise NotPredicted
 
+    def begin_elsewhere(self) -> NoReturn:
+        """Nothing is told to a server for a prediction."""
+        raise NotPredicted
+
 
 _WRITES = frozenset(("write", "copy", "mkdir", "chmod", "symlink", "remove", "link", "mknod", "rename", "utime"))
 

@@ -19,6 +19,10 @@ HARMLESS = frozenset(("archive", "cmd", "environ", "event", "file", "git", "grai
 
 ELSEWHERE = {
     "firewalld": "tests/minion/states/firewall/test_firewalld.py",
+    "docker_container": "tests/minion/states/docker/test_foretold.py",
+    "docker_image": "tests/minion/states/docker/test_foretold.py",
+    "docker_network": "tests/minion/states/docker/test_foretold.py",
+    "docker_volume": "tests/minion/states/docker/test_foretold.py",
     "iptables": "tests/minion/states/test_iptables.py",
     "kmod": "tests/minion/states/test_system.py",
     "supervisord": "tests/minion/states/test_supervisord.py",
