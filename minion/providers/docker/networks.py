@@ -14,7 +14,7 @@ from typing import Annotated, Any, NamedTuple
 from minion.arguments.types import AnyValue, Ignored, Unsupported
 from minion.machine.failure import StateFailed
 from minion.providers.docker import values
-from minion.providers.docker.values import BadValue
+from minion.providers.docker.values import BadDockerValue
 
 BRIDGE_NAME = "com.docker.network.bridge.name"
 _POOL = {"subnet": "Subnet", "iprange": "IPRange", "gateway": "Gateway", "aux_addresses": "AuxiliaryAddresses"}
@@ -115,7 +115,7 @@ def wanted_network(given: NetworkOptions) -> WantedNetwork:
     for name, value, reader in readers:
         try:
             read[name] = reader(value) if value is not None else {}
-        except BadValue as error:
+        except BadDockerValue as error:
             invalid[name] = str(error)
     if invalid:
         said = ", ".join(f"{name}: {why}" for name, why in sorted(invalid.items()))
@@ -160,23 +160,23 @@ def _pools(given: NetworkOptions, checked: bool) -> list[dict[str, Any]]:
     pools = [{key: value for key, value in one.items() if value is not None}]
     for each in given.ipam_pools or ():
         if not isinstance(each, Mapping):
-            raise BadValue("ipam_pools must be a list of dictionaries")
+            raise BadDockerValue("ipam_pools must be a list of dictionaries")
         pools.append({_POOL_ALIASES.get(str(key), str(key)): value for key, value in each.items()})
     found = [_pool(pool, checked) for pool in pools if pool]
     versions = [ipaddress.ip_network(pool["Subnet"], strict=False).version for pool in found if checked]
     for version in (4, 6):
         if versions.count(version) > 1:
-            raise BadValue(f"Only one IPv{version} pool is permitted")
+            raise BadDockerValue(f"Only one IPv{version} pool is permitted")
     if versions == [6]:
-        raise BadValue("An IPv4 pool is required when an IPv6 pool is used")
+        raise BadDockerValue("An IPv4 pool is required when an IPv6 pool is used")
     return found
 
 
 def _pool(pool: Mapping[str, Any], checked: bool) -> dict[str, Any]:
     if "subnet" not in pool:
-        raise BadValue("A subnet is required in each IPAM pool")
+        raise BadDockerValue("A subnet is required in each IPAM pool")
     if unknown := sorted(set(pool) - set(_POOL)):
-        raise BadValue(f"a pool has no {', '.join(unknown)}")
+        raise BadDockerValue(f"a pool has no {', '.join(unknown)}")
     read: dict[str, Any] = {}
     for key, value in pool.items():
         if key == "aux_addresses":

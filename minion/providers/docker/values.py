@@ -1,6 +1,6 @@
 """Values of SLS as the Docker SDK takes them: lists, pairs, labels, addresses, ports, rates.
 
-Called by the options of containers and networks. A value that is none of the kind raises `BadValue`.
+Called by the options of containers and networks. A value that is none of the kind raises `BadDockerValue`.
 Behaviour: the section "Container configuration parameters" of doc/ref/states/all/salt.states.docker_container.
 """
 
@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 
-class BadValue(Exception):
+class BadDockerValue(Exception):
     """The value of one argument, and what it must be."""
 
 
@@ -33,7 +33,7 @@ def number(value: Any) -> int:
     try:
         return int(value)
     except (TypeError, ValueError):
-        raise BadValue(f"'{value}' is not an integer") from None
+        raise BadDockerValue(f"'{value}' is not an integer") from None
 
 
 def size(value: Any) -> int | str:
@@ -48,7 +48,7 @@ def mapping(value: Any) -> dict[str, Any]:
     """A mapping, or a list of mappings that are taken as one."""
     merged = _merged(value)
     if merged is None:
-        raise BadValue(f"'{value}' is not a dictionary")
+        raise BadDockerValue(f"'{value}' is not a dictionary")
     return merged
 
 
@@ -65,7 +65,7 @@ def pairs(value: Any, separator: str = "=") -> dict[str, Any]:
         key, delimiter, rest = str(one).partition(separator)
         if not delimiter:
             # The value is not told: it may be a password.
-            raise BadValue(f"'{key.strip()}' is not a key{separator}value pair")
+            raise BadDockerValue(f"'{key.strip()}' is not a key{separator}value pair")
         found[key.strip()] = rest.strip()
     return found
 
@@ -78,7 +78,7 @@ def labels(value: Any) -> dict[str, str]:
     for one in words(value):
         if isinstance(one, Mapping):
             if len(one) != 1:
-                raise BadValue("Invalid label(s)")
+                raise BadDockerValue("Invalid label(s)")
             found.update({str(key): str(text) for key, text in one.items()})
         else:
             key, _, text = str(one).partition("=")
@@ -94,7 +94,7 @@ def command(value: Any) -> str | list[str]:
 def absolute(value: Any) -> str:
     """An absolute path."""
     if not isinstance(value, str) or not posixpath.isabs(value):
-        raise BadValue(f"'{value}' is not an absolute path")
+        raise BadDockerValue(f"'{value}' is not an absolute path")
     return value
 
 
@@ -105,7 +105,7 @@ def address(value: Any, checked: bool = True) -> str:
         ipaddress.ip_address(text)
     except ValueError:
         if checked:
-            raise BadValue(f"'{text}' is not a valid IP address") from None
+            raise BadDockerValue(f"'{text}' is not a valid IP address") from None
     return text
 
 
@@ -116,7 +116,7 @@ def subnet(value: Any, checked: bool = True) -> str:
         ipaddress.ip_network(text, strict=False)
     except ValueError:
         if checked:
-            raise BadValue(f"'{text}' is not a valid subnet") from None
+            raise BadDockerValue(f"'{text}' is not a valid subnet") from None
     return text
 
 
@@ -130,7 +130,7 @@ def fields(value: Any, *names: str, fill: str | None = None) -> list[dict[str, A
             continue
         parts = [part.strip() for part in str(one).split(":")]
         if len(parts) > len(names) or (len(parts) < len(names) and fill is None):
-            raise BadValue(f"'{one}' contains {len(parts)} value(s) (expected {len(names)})")
+            raise BadDockerValue(f"'{one}' contains {len(parts)} value(s) (expected {len(names)})")
         parts += [str(fill)] * (len(names) - len(parts))
         found.append(dict(zip(names, parts, strict=True)))
     return found
@@ -142,9 +142,9 @@ def port_range(value: Any) -> range:
     try:
         start, end = int(first), int(last or first)
     except ValueError:
-        raise BadValue(f"'{value}' is non-numeric or an invalid port range") from None
+        raise BadDockerValue(f"'{value}' is non-numeric or an invalid port range") from None
     if start > end:
-        raise BadValue(f"Start of port range ({start}) cannot be greater than end of port range ({end})")
+        raise BadDockerValue(f"Start of port range ({start}) cannot be greater than end of port range ({end})")
     return range(start, end + 1)
 
 
