@@ -73,7 +73,7 @@ CALLED_BY_LIBRARIES = (
 _NOT_LOOKED_AT = ("*/salt_compat/*", "*/migrations/*")
 """Names of Salt's for modules of a tree, and of Alembic's."""
 _SALT_SIGNATURES = (
-    *(("minion", "states"), ("minion", "modules")),
+    *(("minion", "states"), ("minion", "modules"), ("minion", "providers", "docker")),
     *(("controller", "runners"), ("controller", "wheels"), ("controller", "orchestration")),
 )
 """Folders whose functions have the parameters of Salt's functions."""
@@ -225,7 +225,7 @@ def dead_code() -> list[str]:
     found = []
     for item in finder.get_unused_code(min_confidence=60):
         path = Path(item.filename).relative_to(ROOT)
-        salt_argument = item.typ == "variable" and path.parts[:2] in _SALT_SIGNATURES
+        salt_argument = item.typ == "variable" and bool({path.parts[:2], path.parts[:3]}.intersection(_SALT_SIGNATURES))
         if path.parts[0] in ROOMS and not salt_argument:
             found.append(f"{path}:{item.first_lineno} {item.message}")
     return found

@@ -136,18 +136,6 @@ def fields(value: Any, *names: str, fill: str | None = None) -> list[dict[str, A
     return found
 
 
-def port_range(value: Any) -> range:
-    """`80` or `8000-8010`."""
-    first, _, last = str(value).partition("-")
-    try:
-        start, end = int(first), int(last or first)
-    except ValueError:
-        raise BadDockerValue(f"'{value}' is non-numeric or an invalid port range") from None
-    if start > end:
-        raise BadDockerValue(f"Start of port range ({start}) cannot be greater than end of port range ({end})")
-    return range(start, end + 1)
-
-
 def merged_pairs(value: Any) -> Any:
     """A list of mappings of one key each as one mapping; anything else as it is (`salt.utils.data.repack_dictlist`)."""
     is_list = isinstance(value, Sequence) and not isinstance(value, str) and bool(value)
