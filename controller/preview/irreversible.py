@@ -107,6 +107,8 @@ def _git(arguments: Mapping[str, Value]) -> str:
 
 
 _HARMLESS = """
+apache.configfile apache_conf.disabled apache_conf.enabled apache_module.disabled apache_module.enabled
+apache_site.disabled apache_site.enabled
 alias.present alternatives.auto alternatives.install alternatives.set cron.env_present cron.present
 debconf.set debconf.set_file docker_container.stopped docker_network.absent docker_network.present
 environ.setenv event.wait file.accumulated file.append file.blockreplace

@@ -21,6 +21,9 @@ from minion.machine.umask import MaskedMachine, umask_of
 
 _BRING_NOTHING = frozenset(
     (
+        "apache_conf",
+        "apache_module",
+        "apache_site",
         "beacon",
         "docker_container",
         "docker_image",

@@ -18,6 +18,8 @@ from minion.machine.plan import Plan, Reader, StateFunction, Value
 from options.near_names import near
 
 _LOCATIONS = {
+    "apache": "apache.configfile",
+    **{f"apache_{name}": f"apache.{name}" for name in ("conf", "module", "site")},
     "beacon": "agent.beacon",
     "schedule": "agent.schedule",
     **{name: f"{name}.state" for name in ("cmd", "file", "git", "iptables", "mount", "pkg", "pkgrepo", "user")},

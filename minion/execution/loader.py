@@ -23,10 +23,10 @@ if TYPE_CHECKING:
     from extmods.loader import UserFunction, UserModules
 
 _NAMES = """
-    aliases alternatives archive beacons cmd config cp cron data debconf defaults dig disk dnsutil docker environ event
-    file firewalld git grains group hashutil hosts http ini iptables jinja jinja_filter kmod locale log match mine mount
-    network pillar pip pkg postgres ps publish random saltcheck saltutil schedule service shadow slsutil ssh state
-    status supervisord sys sysctl system test timezone user virtualenv
+    aliases alternatives apache archive beacons cmd config cp cron data debconf defaults dig disk dnsutil docker
+    environ event file firewalld git grains group hashutil hosts http ini iptables jinja jinja_filter kmod locale log
+    match mine mount network pillar pip pkg postgres ps publish random saltcheck saltutil schedule service shadow
+    slsutil ssh state status supervisord sys sysctl system test timezone user virtualenv
 """
 
 MODULES = tuple(_NAMES.split())
@@ -37,6 +37,7 @@ Function = Callable[..., Any]
 """`f(context, *arguments) -> value`, the value being what YAML and msgpack know."""
 
 _LOCATIONS = {
+    **{name: f"servers.{name}" for name in ("apache",)},
     **{
         name: f"{name}.module"
         for name in (

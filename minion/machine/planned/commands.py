@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from minion.machine.failure import ContentUnknown
 from minion.machine.plan import Completed
 from minion.machine.planned.alternatives import PlannedAlternatives
+from minion.machine.planned.apache import PlannedApache
 from minion.machine.planned.files import PlannedFiles
 from minion.machine.planned.iptables import PlannedTables
 
@@ -58,6 +59,7 @@ class PlannedCommands:
             "alternatives": self._alternatives.act,
             "iptables": self._tables.act,
             "ip6tables": self._tables.act,
+            **PlannedApache(files).acts(),
         }
         self._questions: Mapping[str, Callable[[Sequence[str]], Completed | None]] = {
             "crontab": self._crontab,
