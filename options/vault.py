@@ -25,7 +25,7 @@ _KNOWN: Mapping[str, tuple[str, ...]] = {
     "auth:token_lifecycle": ("minimum_ttl", "renew_increment"),
     "cache": ("backend", "secret"),
     "client": ("connect_timeout", "read_timeout"),
-    "issue": ("allow_minion_override_params", "approle", "token", "type", "wrap"),
+    "issue": ("allow_minion_override_params", "approle", "block_minion_requests", "token", "type", "wrap"),
     "issue:approle": ("mount", "params"),
     "issue:token": ("params", "role_name"),
     "metadata": ("secret",),
@@ -81,6 +81,8 @@ class VaultIssue:
     kind: str = "token"
     wrap: str = "30s"
     """How long what goes to a minion may lie in its wrapping; empty: it is not wrapped."""
+    block_minion_requests: bool = False
+    """Whether the controller alone reads for minions, while it compiles."""
     role_name: str = ""
     token_params: Mapping[str, Any] = field(default_factory=lambda: {"num_uses": 1})
     approle_mount: str = "salt-minions"
@@ -238,6 +240,7 @@ def _issue(options: Mapping[str, Any]) -> VaultIssue:
     return VaultIssue(
         kind=kind,
         wrap=f"{seconds(wrap):g}s" if wrap else "",
+        block_minion_requests=bool(given.get("block_minion_requests", False)),
         role_name=str(token.get("role_name") or ""),
         token_params={**default.token_params, **(token.get("params") or {})},
         approle_mount=str(approle.get("mount") or default.approle_mount),

@@ -74,6 +74,8 @@ _ALWAYS = {
     "postgres_group.absent": _ROLE,
     "postgres_user.absent": _ROLE,
     "ssh_auth.manage": "keys that are not in the list are deleted",
+    "vault.policy_absent": "the rules of the policy are deleted",
+    "vault_secret.absent": "the secret, or its newest version, is deleted",
     "user.absent": "the account is deleted; a new one may get another id, and its home may be gone",
 }
 """Function -> why."""
@@ -133,6 +135,7 @@ ssh_known_hosts.absent ssh_known_hosts.present stateconf.context stateconf.set s
 supervisord.running sysctl.present
 test.check_pillar test.configurable_test_state test.fail_with_changes test.fail_without_changes test.nop
 test.show_notification test.succeed_with_changes test.succeed_without_changes timezone.system user.present
+vault.policy_present vault_secret.present
 """
 HARMLESS = frozenset(_HARMLESS.split())
 """A revert, or the opposite state, gives what was there: nothing is lost that stands nowhere else."""

@@ -41,14 +41,22 @@ MODULES: Mapping[FunctionKind, tuple[str, ...]] = {
             "match",
             "mine",
         ),
-        *("pillar", "queue", "reactor", "salt", "saltutil", "sdb", "state", "survey", "test"),
+        *("pillar", "queue", "reactor", "salt", "saltutil", "sdb", "state", "survey", "test", "vault"),
     ),
     "wheel": ("config", "error", "file_roots", "key", "minions", "pillar_roots"),
 }
 
 
 _SECRET_VALUES = frozenset(
-    ("runner cache.pillar", "runner pillar.show_pillar", "runner sdb.get", "runner sdb.get_or_set_hash")
+    (
+        "runner vault.generate_new_token",
+        "runner vault.generate_secret_id",
+        "runner vault.get_role_id",
+        "runner cache.pillar",
+        "runner pillar.show_pillar",
+        "runner sdb.get",
+        "runner sdb.get_or_set_hash",
+    )
 )
 """What these return is for who asks, and for nobody who reads events or the history."""
 

@@ -39,8 +39,9 @@ def _recorded(call: FunctionCall, fun: str, path: str, *more: Value) -> Value:
     try:
         return call.ask(fun, path, *more)
     except FunctionFailed as error:
+        # A minion is not asked for it: its answers are kept as they are, and shown.
         message = f"{fun} {path!r}: no vault is configured (option `vault` of the controller), and {error}"
-        raise FunctionFailed(message, live=fun) from error
+        raise FunctionFailed(message) from error
 
 
 def _list_secrets(call: FunctionCall, path: str, default: Value = _UNSET) -> Value:

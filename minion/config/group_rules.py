@@ -23,6 +23,7 @@ from minion.config.groups import (
     ScheduleOptions,
     StateOptions,
     StatusOptions,
+    VaultOptions,
 )
 from minion.config.names import names_in
 from options.convert import convert_options
@@ -47,6 +48,18 @@ def _texts(value: Any) -> Any:
     if not isinstance(listed, list | tuple):
         raise ValueError
     return [str(one) for one in listed]
+
+
+def _vault(value: Any) -> Any:
+    from options.vault import BadVault, VaultSettings  # few minions have the option
+
+    if not isinstance(value, Mapping):
+        raise ValueError("a mapping")
+    try:
+        VaultSettings.parse_of_minion(value)
+    except BadVault as error:
+        raise ValueError(f"a vault that can be used ({error})") from error
+    return value
 
 
 def _minutes(value: Any) -> Any:
@@ -142,6 +155,7 @@ GROUPS: Mapping[str, tuple[Any, Mapping[str, tuple[str, Any]]]] = {
     ),
     "schedule": (ScheduleOptions, {"schedule": ("jobs", MappingOrEmpty)}),
     "pillar": (PillarOptions, {"pillar_merge_lists": ("merge_lists", Truth)}),
+    "vault": (VaultOptions, {"vault": ("own", Annotated[Mapping[Any, Any], Prepare(_vault)])}),
     "modules": (
         ModuleFolders,
         {

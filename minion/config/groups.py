@@ -144,6 +144,13 @@ class StatusOptions(NamedTuple):
     """Function of the module `status` -> keys of its value (`status.FUNCTION.custom`)."""
 
 
+class VaultOptions(NamedTuple):
+    """The server of secrets."""
+
+    own: Mapping[Any, Any] = _NONE
+    """The option `vault` as it is written, checked; empty: the controller says where it is."""
+
+
 class MinionOptions(NamedTuple):
     """The options that are no setting of the process itself, in groups."""
 
@@ -158,6 +165,7 @@ class MinionOptions(NamedTuple):
     status: StatusOptions = StatusOptions()
     file_backups: FileBackupOptions = FileBackupOptions()
     modules: ModuleFolders = ModuleFolders()
+    vault: VaultOptions = VaultOptions()
 
 
 DEFAULT_OPTIONS = MinionOptions()

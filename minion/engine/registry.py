@@ -43,6 +43,8 @@ _LOCATIONS = {
     },
     "ssh_auth": "ssh.auth",
     "ssh_known_hosts": "ssh.known_hosts",
+    "vault": "vault.policy",
+    "vault_secret": "vault.secret",
     "virtualenv": "python.virtualenv",
 }
 """Below `minion.states`, where it is not the name itself."""

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from highstate.run.ports import Journal, RunHooks
     from highstate.types import Chunk, Compiled, Files
     from minion.machine.machine import LocalMachine
+    from minion.providers.vault.of_minion import MinionVault
     from minion.spool.state_queue import StateQueue
     from wire.messages import FactAnswer, PublishCall, Published, Refused
 
@@ -177,6 +178,13 @@ class Context:
     def machine(self) -> LocalMachine:
         """The machine, with the pillar of this minion."""
         return self.machine_with(self.pillar)
+
+    @cached_property
+    def vault(self) -> MinionVault:
+        """The server of secrets as this minion sees it: its token is kept for as long as this call goes on."""
+        from minion.providers.vault.of_minion import MinionVault
+
+        return MinionVault(self.options.vault.own, self.publish)
 
     def machine_with(self, pillar: Mapping[str, Any]) -> LocalMachine:
         """The machine as a run with this pillar sees it."""

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from minion.providers.vault.api import Ask, NotAllowed, NothingThere, VaultFailed
+from minion.providers.vault.merge_patch import merged
 
 
 class KeyValueSecret(NamedTuple):
@@ -106,6 +107,15 @@ class KeyValues:
         """Remove the data of versions for good."""
         self.ask("POST", self._versioned(path, "destroy"), {"versions": [int(each) for each in versions]})
 
+    def wipe(self, path: str) -> None:
+        """Remove a secret with all that is known of it."""
+        place, kind = self._place(path, "metadata")
+        self.ask("DELETE", place if kind == 2 else path)
+
+    def has_versions(self, path: str) -> bool:
+        """Whether the engine there is of version 2."""
+        return self._place(path, "data")[1] == 2
+
     def versions(self, path: str, *, deleted: bool = False) -> list[int]:
         """Versions that are there, or those that were deleted and can be had back; oldest first."""
         each = self.metadata(path).get("versions") or {}
@@ -136,20 +146,6 @@ class KeyValues:
         if kind == 1:
             return path, kind
         return f"{mount}{part}/{name.removeprefix('data/')}".rstrip("/"), kind
-
-
-def merged(old: Mapping[str, Any], patch: Mapping[str, Any]) -> dict[str, Any]:
-    """A JSON merge patch (RFC 7386): mappings are merged, null takes a key out."""
-    found = dict(old)
-    for key, value in patch.items():
-        below = found.get(key)
-        if value is None:
-            found.pop(key, None)
-        elif isinstance(value, Mapping):
-            found[key] = merged(below if isinstance(below, Mapping) else {}, value)
-        else:
-            found[key] = value
-    return found
 
 
 def _data(answer: Mapping[str, Any], path: str) -> Mapping[str, Any]:

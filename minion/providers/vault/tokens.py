@@ -127,6 +127,11 @@ class OwnToken:
                 self._token = self._renewed(self._token, now)
             return self._token
 
+    @property
+    def is_spent(self) -> bool:
+        """Whether the next request needs another token."""
+        return self._token is None or self._token.is_spent
+
     def forget(self) -> None:
         """Have the next request get a token anew."""
         with self._lock:

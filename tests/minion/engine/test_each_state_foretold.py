@@ -25,6 +25,8 @@ ELSEWHERE = {
     "docker_volume": "tests/minion/states/docker/test_foretold.py",
     "iptables": "tests/minion/states/test_iptables.py",
     "kmod": "tests/minion/states/test_system.py",
+    "vault": "tests/minion/states/vault/test_vault_states.py",
+    "vault_secret": "tests/minion/states/vault/test_vault_states.py",
     "supervisord": "tests/minion/states/test_supervisord.py",
     "mount.swap": "tests/minion/states/test_system.py",
     "pkg.group_installed": "it is pkg.installed of what the group stands for",

@@ -1,0 +1,1 @@
+"""States of a Vault or OpenBao server."""
