@@ -39,6 +39,7 @@ _ALWAYS = {
     "cron.env_absent": _ENTRY,
     "cron.file": "entries of the crontab that are not in the file are deleted",
     "docker_container.absent": "the container is deleted, with what was written in it",
+    "docker_container.running": "a container that is replaced is deleted, with what was written in it",
     "docker_image.absent": "the image is deleted; a revert does not bring back one that is in no registry",
     "docker_volume.absent": _GONE,
     "event.fire_master": _SENT,

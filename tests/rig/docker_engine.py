@@ -66,7 +66,9 @@ class DockerServer:
             self.client.remove_volume(one["Name"], force=True)
         for one in self.client.images():
             for tag in one["RepoTags"] or ():
-                if tag != IMAGE:
+                if tag == "<none>:<none>":
+                    self.client.remove_image(one["Id"], force=True)
+                elif tag != IMAGE:
                     self.client.remove_image(tag, force=True)
 
     def close(self) -> None:

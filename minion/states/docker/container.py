@@ -6,12 +6,175 @@ Behaviour: doc/ref/states/all/salt.states.docker_container.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
+from typing import Any, NamedTuple
 
-from minion.arguments.types import ToCome
+from minion.arguments.types import AnyValue, Seconds, ToCome, WatchedFun
 from minion.machine.failure import StateFailed
-from minion.machine.plan import Change, Machine, Plan, Reader, StateFunction
-from minion.providers.docker.engine import SHUTDOWN_TIMEOUT, DockerEngine, state_of
+from minion.machine.plan import Change, Machine, Plan, Reader, StateFunction, Value
+from minion.providers.docker import attachments
+from minion.providers.docker.containers import WantedContainer
+from minion.providers.docker.engine import CLIENT_TIMEOUT, SHUTDOWN_TIMEOUT, DockerEngine, state_of
+from minion.providers.docker.options import ContainerOptions
+from minion.providers.docker.replacement import Replacement
+
+
+class RunningOptions(NamedTuple):
+    """How a container is replaced and started."""
+
+    image: str | None = None
+    networks: AnyValue = None
+    force: bool = False
+    watch_action: str = "force"
+    start: bool = True
+    shutdown_timeout: int | None = None
+    client_timeout: Seconds = CLIENT_TIMEOUT
+
+
+def running(
+    machine: Reader,
+    name: str,
+    *,
+    how: RunningOptions,
+    options: ContainerOptions,
+    to_come: ToCome = frozenset(),
+) -> Plan:
+    """There is a container of this image and configuration, and it runs; one of another is replaced.
+
+    `networks`: those that it is connected to, and no others; without it, that of `network_mode`. `start: False`: one
+    that is as it shall be and does not run is left.
+    """
+    return _plan(machine, name, how, options, to_come, signal=None)
+
+
+def mod_watch(
+    machine: Reader,
+    name: str,
+    *,
+    sfun: WatchedFun,
+    how: RunningOptions,
+    options: ContainerOptions,
+    to_come: ToCome = frozenset(),
+) -> Plan:
+    """What it does when something that it watches has changed: it is made anew, or gets the signal `watch_action`."""
+    if sfun != "running":
+        raise StateFailed(f"watch requisite is not implemented for {sfun}")
+    if how.watch_action == "force":
+        return _plan(machine, name, how._replace(force=True), options, to_come, signal=None)
+    return _plan(machine, name, how._replace(force=False), options, to_come, signal=how.watch_action)
+
+
+def _plan(
+    machine: Reader,
+    name: str,
+    how: RunningOptions,
+    options: ContainerOptions,
+    to_come: ToCome,
+    *,
+    signal: str | None,
+) -> Plan:
+    if how.image is None:
+        raise StateFailed("The 'image' argument is required")
+    engine = DockerEngine(machine, to_come=to_come, timeout=how.client_timeout)
+    networks = attachments.wanted(engine, how.networks)
+    wanted = WantedContainer(engine, how.image, options, networks or {})
+    replacing = Replacement(engine, name, wanted, networks, how.shutdown_timeout)
+    found = engine.found("inspect_container", name)
+    image = engine.found("inspect_image", how.image)
+    if found is None:
+        return _created(replacing)
+    state, old = state_of(found), found["Image"]
+    if image is None or how.force or old != image["Id"]:
+        new = image["Id"] if image is not None else how.image
+        return _replaced(replacing, state, how.start, {} if old == new else {"image": {"old": old, "new": new}})
+    different = wanted.differences(machine, found, image)
+    connected = attachments.differences(found, networks, wanted.network_mode)
+    if different:
+        reported = {**different, **({"Networks": connected} if connected else {})}
+        return _replaced(replacing, state, how.start, {"container": reported})
+    return _kept(engine, name, how, state, connected, networks or {}, signal)
+
+
+def _created(replacing: Replacement) -> Plan:
+    name = replacing.name
+    changes = [
+        Change(key="state", reported={"old": None, "new": "running"}, act=replacing.create_and_start),
+    ]
+    return Plan(
+        changes=tuple(changes), pending=f"Container '{name}' would be created", done=f"Created container '{name}'"
+    )
+
+
+def _replaced(replacing: Replacement, state: str, start: bool, reported: Mapping[str, Value]) -> Plan:
+    name = replacing.name
+    starts = start or state == "running"
+    act = replacing.replace_and_start if starts else replacing.replace
+    changes = [Change(key=key, reported=value, act=_done_by_replacement) for key, value in reported.items()]
+    if not reported:
+        changes.append(Change(key="forced_update", reported=True, act=_done_by_replacement))
+    if starts and state != "running":
+        changes.append(Change(key="state", old=state, new="running", act=_done_by_replacement))
+    changes[0] = replace(changes[0], act=act)
+    return Plan(
+        changes=tuple(changes),
+        pending=f"Container '{name}' would be replaced",
+        done=f"Replaced container '{name}'",
+        converges="forced_update" not in (change.key for change in changes),
+        each_time=not reported,
+    )
+
+
+def _kept(
+    engine: DockerEngine,
+    name: str,
+    how: RunningOptions,
+    state: str,
+    connected: Mapping[str, Value],
+    networks: Mapping[str, Mapping[str, Any]],
+    signal: str | None,
+) -> Plan:
+    """The container stays; its networks are changed, it is started, or gets a signal."""
+    there = f"Container '{name}' is already configured as specified"
+    changes: list[Change] = []
+    said: list[str] = []
+    if connected:
+        act = partial(attachments.change, engine, name, list(connected), networks)
+        changes.append(Change(key="container", reported={"Networks": connected}, act=act))
+        said.append("Network configuration would be updated")
+    if how.start and state != "running":
+        changes.append(Change(key="state", old=state, new="running", act=partial(_start, engine, name, state)))
+        said.append("Container would be started")
+    elif signal is not None and state == "running":
+        changes.append(Change(key="signal", reported=signal, act=partial(_signal, engine, name, signal)))
+        said.append(f"Signal {signal} would be sent to container")
+    if not changes:
+        return Plan(comment=there)
+    return Plan(
+        changes=tuple(changes),
+        pending=". ".join([there, *said]) + ".",
+        done=". ".join([there, *(text.replace("would be", "was") for text in said)]) + ".",
+        converges=signal is None,
+    )
+
+
+def _done_by_replacement(machine: Machine) -> None:
+    """The first change has made the container anew."""
+
+
+def _start(engine: DockerEngine, name: str, state: str, machine: Machine) -> None:
+    machine.begin_elsewhere()
+    try:
+        engine.call("unpause" if state == "paused" else "start", name)
+    except StateFailed as error:
+        raise StateFailed(f"Failed to start container '{name}': '{error}'") from None
+    if engine.state(name) != "running":
+        raise StateFailed("Container is not running")
+
+
+def _signal(engine: DockerEngine, name: str, signal: str, machine: Machine) -> None:
+    machine.begin_elsewhere()
+    engine.call("kill", name, signal=signal)
 
 
 def stopped(
@@ -88,4 +251,4 @@ def _stop(engine: DockerEngine, name: str, timeout: int | None, machine: Machine
     engine.call("stop", name, timeout=timeout or (seen.get("Config") or {}).get("StopTimeout") or SHUTDOWN_TIMEOUT)
 
 
-STATES: Mapping[str, StateFunction] = {"absent": absent, "stopped": stopped}
+STATES: Mapping[str, StateFunction] = {"absent": absent, "running": running, "stopped": stopped}
