@@ -63,6 +63,9 @@ _ALWAYS = {
     "module.run": _FUNCTION,
     "module.wait": _FUNCTION,
     "module.watch": _FUNCTION,
+    "nftables.chain_absent": _ENTRY,
+    "nftables.flush": "rules that nobody else has written down are not brought back",
+    "nftables.table_absent": _ENTRY,
     "pip.removed": _PACKAGE,
     "pkg.group_installed": "a revert does not remove the packages",
     "pkg.latest": _VERSION,
@@ -117,7 +120,8 @@ debconf.set debconf.set_file docker_container.stopped docker_network.absent dock
 environ.setenv event.wait file.accumulated file.append file.blockreplace
 file.cached file.comment file.decode file.exists file.keyvalue file.line file.managed file.missing file.mknod
 file.prepend file.replace file.serialize file.touch file.uncomment git.cloned git.config_set git.present
-firewalld.present firewalld.service
+firewalld.present firewalld.service nftables.append nftables.chain_present nftables.delete nftables.insert
+nftables.set_policy nftables.table_present
 grains.append grains.exists grains.list_absent grains.list_present grains.present group.present host.present
 http.wait_for_successful_query ini.options_present ini.sections_present iptables.append iptables.chain_present
 iptables.delete iptables.insert iptables.set_policy kmod.absent kmod.present locale.present locale.system

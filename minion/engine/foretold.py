@@ -36,6 +36,7 @@ _BRING_NOTHING = frozenset(
         "group",
         "http",
         "iptables",
+        "nftables",
         "postgres_database",
         "postgres_extension",
         "postgres_group",

@@ -23,7 +23,7 @@ _LOCATIONS = {
     "beacon": "agent.beacon",
     "schedule": "agent.schedule",
     **{name: f"{name}.state" for name in ("cmd", "file", "git", "iptables", "mount", "pkg", "pkgrepo", "user")},
-    **{name: f"firewall.{name}" for name in ("firewalld",)},
+    **{name: f"firewall.{name}" for name in ("firewalld", "nftables")},
     **{f"docker_{name}": f"docker.{name}" for name in ("container", "image", "network", "volume")},
     "pip": "python.pip",
     **{

@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 
 _NAMES = """
     aliases alternatives apache archive beacons cmd config cp cron data debconf defaults dig disk dnsutil docker
-    environ event file firewalld git grains group hashutil hosts http ini iptables jinja jinja_filter kmod locale log
-    match mine mount network pillar pip pkg postgres ps publish random saltcheck saltutil schedule service shadow
-    slsutil ssh state status supervisord sys sysctl system test timezone user vault virtualenv
+    environ event file firewalld git grains group hashutil hosts http ini iptables jinja jinja_filter kmod locale
+    log match mine mount network nftables pillar pip pkg postgres ps publish random saltcheck saltutil schedule
+    service shadow slsutil ssh state status supervisord sys sysctl system test timezone user vault virtualenv
 """
 
 MODULES = tuple(_NAMES.split())
@@ -54,7 +54,7 @@ _LOCATIONS = {
             "vault",
         )
     },
-    **{name: f"firewall.{name}" for name in ("firewalld",)},
+    **{name: f"firewall.{name}" for name in ("firewalld", "nftables")},
     **{name: f"accounts.{name}" for name in ("group", "shadow", "ssh", "user")},
     **{name: f"network.{name}" for name in ("dig", "dnsutil", "hosts", "http", "iptables")},
     **{name: f"python.{name}" for name in ("pip", "virtualenv")},

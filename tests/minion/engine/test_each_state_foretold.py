@@ -23,6 +23,7 @@ ELSEWHERE = {
     "docker_image": "tests/minion/states/docker/test_foretold.py",
     "docker_network": "tests/minion/states/docker/test_foretold.py",
     "docker_volume": "tests/minion/states/docker/test_foretold.py",
+    "nftables": "tests/minion/states/firewall/test_nftables.py",
     "iptables": "tests/minion/states/test_iptables.py",
     "kmod": "tests/minion/states/test_system.py",
     "vault": "tests/minion/states/vault/test_vault_states.py",

@@ -39,8 +39,13 @@ def wrap(tmp_path_factory: pytest.TempPathFactory, namespace: int) -> Iterator[C
                 pytest.skip(f"{name} is not installed")
             variables = " ".join(f"{key}={value}" for key, value in environment.items())
             script = folder / name
-            script.write_text(f'#!/bin/sh\nexec nsenter -t {namespace} -n env {variables} {program} "$@"\n')
+            there = f'[ "$OTHER_NAMESPACE" ] && exec {program} "$@"'
+            script.write_text(f'#!/bin/sh\n{there}\nexec nsenter -t {namespace} -n env {variables} {program} "$@"\n')
             script.chmod(0o755)
             return script
 
+        # In a namespace that the code makes itself the programs work there.
+        unshare = folder / "unshare"
+        unshare.write_text(f'#!/bin/sh\nOTHER_NAMESPACE=1 exec {shutil.which("unshare")} "$@"\n')
+        unshare.chmod(0o755)
         yield make
