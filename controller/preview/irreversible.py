@@ -80,6 +80,8 @@ _ALWAYS = {
     "ssh_auth.manage": "keys that are not in the list are deleted",
     "vault.policy_absent": "the rules of the policy are deleted",
     "vault_secret.absent": "the secret, or its newest version, is deleted",
+    "x509.certificate_managed": "a certificate that is issued again has another serial number; what was before is gone",
+    "x509.private_key_managed": "a key that is replaced is gone, with what was issued for it",
     "user.absent": "the account is deleted; a new one may get another id, and its home may be gone",
 }
 """Function -> why."""
@@ -141,6 +143,7 @@ supervisord.running sysctl.present
 test.check_pillar test.configurable_test_state test.fail_with_changes test.fail_without_changes test.nop
 test.show_notification test.succeed_with_changes test.succeed_without_changes timezone.system user.present
 vault.policy_present vault_secret.present
+x509.crl_managed x509.csr_managed x509.pem_managed
 """
 HARMLESS = frozenset(_HARMLESS.split())
 """A revert, or the opposite state, gives what was there: nothing is lost that stands nowhere else."""

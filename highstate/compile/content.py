@@ -51,6 +51,7 @@ _CONFIGURED = {
     "postgres": tuple(
         f"postgres.{name}" for name in ("bins_dir", "host", "maintenance_db", "pass", "port", "timeout", "user")
     ),
+    "x509": ("x509_signing_policies",),
 }
 """State module, or what its name begins with up to `_` -> the options of the minion's configuration that it reads, and
 that grains or pillar may set."""

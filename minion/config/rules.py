@@ -227,6 +227,7 @@ NOT_USED = (
     "postgres.user",
     "saltcheck_output_details",
     "saltcheck_test_location",
+    "x509_signing_policies",
 )
 """Options that are known, and that are read elsewhere or not at all."""
 

@@ -22,7 +22,7 @@ _LOCATIONS = {
     **{f"apache_{name}": f"apache.{name}" for name in ("conf", "module", "site")},
     "beacon": "agent.beacon",
     "schedule": "agent.schedule",
-    **{name: f"{name}.state" for name in ("cmd", "file", "git", "iptables", "mount", "pkg", "pkgrepo", "user")},
+    **{name: f"{name}.state" for name in ("cmd", "file", "git", "iptables", "mount", "pkg", "pkgrepo", "user", "x509")},
     **{name: f"firewall.{name}" for name in ("firewalld", "nftables")},
     **{f"docker_{name}": f"docker.{name}" for name in ("container", "image", "network", "volume")},
     "pip": "python.pip",

@@ -26,7 +26,7 @@ _NAMES = """
     aliases alternatives apache archive beacons cmd config cp cron data debconf defaults dig disk dnsutil docker
     environ event file firewalld git grains group hashutil hosts http ini iptables jinja jinja_filter kmod locale
     log match mine mount network nftables pillar pip pkg postgres ps publish random saltcheck saltutil schedule
-    service shadow slsutil ssh state status supervisord sys sysctl system test timezone user vault virtualenv
+    service shadow slsutil ssh state status supervisord sys sysctl system test timezone user vault virtualenv x509
 """
 
 MODULES = tuple(_NAMES.split())
@@ -52,6 +52,7 @@ _LOCATIONS = {
             "schedule",
             "state",
             "vault",
+            "x509",
         )
     },
     **{name: f"firewall.{name}" for name in ("firewalld", "nftables")},

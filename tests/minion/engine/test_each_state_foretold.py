@@ -14,7 +14,7 @@ from tools.docs.cases.case import Case
 from tools.docs.state_cases import CASES, WITHOUT
 
 HARMLESS = frozenset(("archive", "cmd", "environ", "event", "file", "git", "grains", "ini", "module", "schedule",
-                      "stateconf", "test"))  # fmt: skip
+                      "stateconf", "test", "x509"))  # fmt: skip
 """Modules whose cases change nothing but their own folder."""
 
 ELSEWHERE = {
