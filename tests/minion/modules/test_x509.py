@@ -22,12 +22,9 @@ def call(tmp_path):
 
 def test_what_is_in_a_certificate(call, tmp_path):
     found = call("read_certificate", f"{tmp_path}/ca.crt")
-    hashed = subprocess.run(["openssl", "x509", "-in", tmp_path / "ca.crt", "-noout", "-hash", "-fingerprint", "-sha256"],
-                            capture_output=True, text=True, check=True).stdout.splitlines()  # fmt: skip
-    assert "".join(reversed(found["subject_hash"].lower().split(":"))) == "".join(
-        reversed([hashed[0][at : at + 2] for at in range(0, 8, 2)])
-    )
-    assert hashed[1].endswith(found["fingerprints"]["sha256"])
+    asked = ["openssl", "x509", "-in", tmp_path / "ca.crt", "-noout", "-fingerprint", "-sha256"]
+    hashed = subprocess.run(asked, capture_output=True, text=True, check=True).stdout.splitlines()
+    assert hashed[0].endswith(found["fingerprints"]["sha256"])
     assert found["subject"] == {"O": "Example", "CN": "ca"}
     assert found["extensions"]["keyUsage"]["cRLSign"] is True
     assert (found["key_type"], found["key_size"], found["version"]) == ("ec", 256, 3)
@@ -56,8 +53,9 @@ def test_issue_and_verify(call, tmp_path):
 
 
 def test_a_list(call, tmp_path):
-    crl = call("create_crl", f"{tmp_path}/ca.key", [{"serial_number": "0A1B", "extensions": {"CRLReason": "superseded"}}],
-               signing_cert=f"{tmp_path}/ca.crt", extensions={"cRLNumber": 3}, path=f"{tmp_path}/ca.crl")  # fmt: skip
+    revoked = [{"serial_number": "0A1B", "extensions": {"CRLReason": "superseded"}}]
+    crl = call("create_crl", f"{tmp_path}/ca.key", revoked, signing_cert=f"{tmp_path}/ca.crt",
+               extensions={"cRLNumber": 3}, path=f"{tmp_path}/ca.crl")  # fmt: skip
     assert crl == f"PEM written to {tmp_path}/ca.crl"
     found = call("read_crl", f"{tmp_path}/ca.crl")
     assert found["revoked_certificates"]["0A1B"]["extensions"]["CRLReason"]["value"] == "superseded"
