@@ -85,7 +85,7 @@ def _named(what: str, name: x509.Name) -> dict[str, Any]:
 
 
 def _name_hash(name: x509.Name) -> str:
-    """Salt's hash of a name: four bytes of its DER, in the order of this processor. OpenSSL takes another form of the name."""
+    """Salt's hash of a name: four bytes of its DER, in the order of this processor. OpenSSL takes another form."""
     digest = hashes.Hash(hashes.SHA1())  # noqa: S303  (a name for a file)
     digest.update(name.public_bytes())
     first = digest.finalize()[:4]
