@@ -298,7 +298,7 @@ def page(rows: Sequence[Row], kept: Mapping[str, str]) -> str:
 
 def rows_of(text: str) -> dict[str, str]:
     """Function -> the cells of its row on the page."""
-    return dict(re.findall(r"^\| `([a-z_]+\.[a-z_]+)` \| (.*) \|$", text.partition("\n## ")[0], re.M))
+    return dict(re.findall(r"^\| `([a-z0-9_]+\.[a-z_]+)` \| (.*) \|$", text.partition("\n## ")[0], re.M))
 
 
 def arguments_part() -> str:
