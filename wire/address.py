@@ -22,6 +22,7 @@ class Address:
     """
 
     host: str
+    """Name or address; or a folder with a unix socket for each port, where a bridge carries them (`wire.bridge`)."""
     publish_port: int = PUBLISH_PORT
     request_port: int = REQUEST_PORT
     controller_key: str
@@ -47,6 +48,11 @@ class PortPair:
 
 
 def endpoint(host: str, port: int) -> str:
-    """ZeroMQ's spelling of a TCP address; a bare IPv6 address gets its brackets."""
+    """ZeroMQ's spelling of an address: of TCP, or of a unix socket named by the port where `host` is a folder.
+
+    A bare IPv6 address gets its brackets.
+    """
+    if host.startswith("/"):
+        return f"ipc://{host}/{port}"
     name = f"[{host}]" if ":" in host and not host.startswith("[") else host
     return f"tcp://{name}:{port}"

@@ -27,6 +27,7 @@ from controller.api.resources import (
     policies,
     rollouts,
     sessions,
+    ssh,
 )
 from controller.config.limits import BorderLimits
 from controller.schema.controller_api import ControllerApi
@@ -41,6 +42,7 @@ ROUTES: Final = (
     *notifications.ROUTES,
     *policies.ROUTES,
     *rollouts.ROUTES,
+    *ssh.ROUTES,
 )
 OPEN_ROUTES: Final = (*sessions.ROUTES, *access.OPEN_ROUTES)
 """Those whose bodies come from who is not known yet."""

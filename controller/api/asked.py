@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias, TypeVar, cast
+from typing import Any, Protocol, TypeAlias, TypeVar, cast, runtime_checkable
 
 import msgspec
 from litestar import Request
@@ -16,6 +16,16 @@ from controller.schema.controller_api import ControllerApi
 from controller.schema.errors import ServiceError
 
 AdminRequest: TypeAlias = Request[Any, Any, State]
+
+
+@runtime_checkable
+class WithSecrets(Protocol):
+    """A question that has what nobody may read later."""
+
+    def audited(self) -> dict[str, Any]:
+        """What of it is kept in the audit log."""
+
+
 _Query = TypeVar("_Query", bound=msgspec.Struct)
 
 
@@ -53,5 +63,6 @@ async def body_of(request: AdminRequest, of: type[_Query]) -> _Query:
     granted = cast("tuple[str, Decision] | None", request.scope["state"].pop("granted", None))
     if granted is not None:
         action, decision = granted
-        access_of(request).audit.keep(principal_of(request), action, msgspec.to_builtins(asked), decision)
+        detail = asked.audited() if isinstance(asked, WithSecrets) else msgspec.to_builtins(asked)
+        access_of(request).audit.keep(principal_of(request), action, detail, decision)
     return asked

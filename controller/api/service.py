@@ -121,7 +121,9 @@ from controller.schema.requests import (
 from controller.schema.runners import RunnerItem
 from controller.schema.runs import CallItem, CallProgress, CallStarted, CausedEntry, HistoryEntry, RunView, SyncReturn
 from controller.schema.schedules import ScheduleRunView, ScheduleView
+from controller.schema.ssh import SshQuestion, SshRawQuestion, SshRawView, SshTargetsView, SshVisitView
 from controller.schema.targets import TargetExpression
+from controller.ssh.visits import SshVisits
 from controller.store import Store
 from gitfs.changes import Changes
 from gitfs.config.urls import redact
@@ -216,6 +218,7 @@ class ControllerService:
     fleet: FleetChanges
     reloads: ConfigReloads
     lookups: Lookups
+    ssh: SshVisits
 
     # --- status ---
 
@@ -466,6 +469,18 @@ class ControllerService:
         if not connected:
             raise ServiceError("no-target", f"none of {len(minions)} minions is connected")
         return sorted(random.sample(connected, min(size, len(connected))))
+
+    async def ssh_targets(self, question: SshQuestion) -> SshTargetsView:
+        """See `ControllerApi`."""
+        return await self.ssh.targets(question)
+
+    def ssh_visit(self, question: SshQuestion) -> AsyncIterator[SshVisitView]:
+        """See `ControllerApi`."""
+        return self.ssh.visit(question)
+
+    def ssh_raw(self, question: SshRawQuestion) -> AsyncIterator[SshRawView]:
+        """See `ControllerApi`."""
+        return self.ssh.raw(question)
 
     def rollouts(self, limit: int) -> Sequence[RolloutView]:
         """See `ControllerApi`."""

@@ -43,6 +43,7 @@ from controller.report.links import ReportLinks, link_key
 from controller.returners.returners import Returners
 from controller.runners.runner_jobs import RunnerJobs
 from controller.schedules.controller_schedule import ControllerSchedule
+from controller.ssh.visits import SshVisits
 from wire.server.server import Server
 
 _PREVIEW_THREADS = 2
@@ -151,6 +152,7 @@ class ServedParts:
     fleet: FleetParts
     fleet_status: FleetStatus
     notifier: Notifier
+    ssh: SshVisits
 
 
 def compose_service(
@@ -200,6 +202,7 @@ def compose_service(
             most=resources.settings.limits.api.lookups,
             on_refusal=partial(shared.metrics.limit_refused, "api"),
         ),
+        ssh=parts.ssh,
     )
 
 

@@ -24,6 +24,7 @@ from controller.composition.returners import compose_returners
 from controller.composition.rollouts import compose_rollouts
 from controller.composition.runners import compose_engines, compose_runners
 from controller.composition.shared import Resources, Shared, share
+from controller.composition.ssh import compose_ssh
 from controller.engines.engines import Engines
 from controller.fleet_status.fleet_status import FleetStatus
 from controller.messages.message_handlers import MessageHandlers
@@ -41,6 +42,7 @@ from controller.runners.runner_jobs import RunnerJobs
 from controller.schedules.controller_schedule import ControllerSchedule
 from controller.schedules.switches import Switches
 from controller.sessions.room import Room
+from controller.ssh.visits import SshVisits
 from wire.keys import KeyPair
 from wire.server.server import Server
 
@@ -73,6 +75,7 @@ class Parts:
     returners: Returners
     schedule: ControllerSchedule
     engines: Engines
+    ssh: SshVisits
     access: Access
 
 
@@ -106,7 +109,9 @@ def compose(resources: Resources) -> Parts:
         fleet=fleet,
         fleet_status=fleet_status,
         notifier=compose_notifications(shared, fleet, fleet_status),
+        ssh=compose_ssh(shared, wire.server, key_changes.add),
     )
+    shared.live.by_hand = lambda minion: minion in served.ssh.known
     wire.backpressure.attach(wire.server, handlers.deliver)
     parts = Parts(
         resources=resources,
@@ -132,6 +137,7 @@ def compose(resources: Resources) -> Parts:
         returners=returners,
         reactor=compose_reactor(shared, compilation, actions.jobs, runners, reconciler, returners),
         engines=engines,
+        ssh=served.ssh,
         schedule=schedule,
         access=access,
     )

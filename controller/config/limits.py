@@ -317,6 +317,18 @@ class RunnerLimits:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SshLimits:
+    """Machines that are visited over ssh."""
+
+    visits: LimitCount = 250
+    """Machines of one question that are visited at the same time; more are refused."""
+    start_seconds: LimitSeconds = 300.0
+    """Seconds that a machine has, once it is connected, to get the worker and start the agent."""
+    output_bytes: LimitCount = 1024 * 1024
+    """Bytes of what a command prints there that are kept; the rest is passed over."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class EngineLimits:
     """Engines of the administrator, each of which has a process of its own."""
 
@@ -482,6 +494,7 @@ class BorderLimits:
     orchestration: OrchestrationLimits = field(default_factory=OrchestrationLimits)
     returner: ReturnerLimits = field(default_factory=ReturnerLimits)
     engine: EngineLimits = field(default_factory=EngineLimits)
+    ssh: SshLimits = field(default_factory=SshLimits)
     range: RangeLimits = field(default_factory=RangeLimits)
     notification: NotificationLimits = field(default_factory=NotificationLimits)
 

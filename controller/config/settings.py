@@ -37,6 +37,7 @@ from controller.config.sections import (
     TreeOptions,
     is_profile,
 )
+from controller.config.ssh import SshSettings
 from controller.forges.settings import ForgeSettings
 from highstate.compile_options import CompileOptions
 from minion.config.names import LogFormat
@@ -289,6 +290,8 @@ class ControllerSettings:
     """Where events and jobs are kept outside."""
     receivers: tuple[ReceiverSettings, ...] = ()
     """Of notifications."""
+    ssh: SshSettings = field(default_factory=SshSettings, repr=False)
+    """How machines without an agent of their own are reached."""
     places: Mapping[str, str] = field(default_factory=dict, repr=False)
     """Option -> `file:line` where it was set."""
     given: Mapping[str, Option] = field(default_factory=dict, repr=False, compare=False)
@@ -360,6 +363,7 @@ def _settings(options: Mapping[str, Option], faults: list[Fault], config_dir: Pa
         engines=read_engines(options.get("engines"), faults),
         access=read_access(options, faults),
         api=read_api(options.get("api"), faults),
+        ssh=SshSettings(**convert_options(options, SSH, faults)),
         places={name: option.place for name, option in options.items()},
         given=options,
         notes=_notes(options),
@@ -619,6 +623,7 @@ _NOT_OPTIONS = frozenset(
         "opts",
         "returners",
         "receivers",
+        "ssh",
         "ext_pillar",
     )
 )
@@ -637,6 +642,7 @@ LANGUAGE = {
 }
 RENDERERS = _kinds(RendererOptions)
 PORTS = _kinds(PortOptions, without=frozenset(("nodegroups", "configuration")))
+SSH = _kinds(SshSettings)
 ROOTS = _kinds(TreeOptions, without=frozenset(("remotes", "positions")))
 KNOWN = frozenset(
     (

@@ -180,6 +180,8 @@ class MinionPolicy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     """Whether nothing is applied, as if each minion were paused."""
     ignore_differences: Annotated[tuple[IgnoredDifference, ...], _FEW] = ()
     """What is no drift, and is not put right."""
+    visits: Literal["manual", "auto"] = "manual"
+    """Whether a machine of the roster is visited over ssh only when somebody asks, or also for pushes and drift."""
     prune: Literal["off", "report", "on"] = "report"
     """What becomes of that which states brought into being and that git no longer names."""
     prune_limit: int | str | None = None
@@ -279,6 +281,7 @@ def changed(policy: MinionPolicy, changes: Mapping[str, Any]) -> MinionPolicy:
         windows=(*policy.windows, *changes.get("windows", ())),
         suspend=policy.suspend or changes.get("suspend", False),
         ignore_differences=(*policy.ignore_differences, *changes.get("ignore_differences", ())),
+        visits=changes.get("visits", policy.visits),
         prune=changes.get("prune", policy.prune),
         prune_limit=changes.get("prune_limit", policy.prune_limit),
     )

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from controller.policy.policy import MinionPolicy, Policy
+from controller.policy.policy import MinionPolicy, Policy, changed
 from gitfs.source import Trees
 from highstate.types import Minion
 
@@ -14,6 +14,7 @@ GrainValues: TypeAlias = Mapping[str, Any]
 
 EARLIER = 16
 """Revisions before the live one whose policies are remembered, for minions that are not compiled against it yet."""
+_BY_HAND = {"apply": "manual", "verify": "none", "drift.mode": "report"}
 _UNKNOWN = Policy(apply="manual", verify="report")
 """Starts nothing by itself."""
 
@@ -28,6 +29,8 @@ class LiveRevision:
     policy: Policy = field(default_factory=Policy)
     event: int = 0
     """Id of the event that told of them."""
+    by_hand: Callable[[str], bool] = lambda _: False
+    """Whether nothing is begun on a minion unless somebody asks: it is visited over ssh."""
     _earlier: dict[str, Policy] = field(default_factory=dict)
     """Digest -> policy of the revisions that were live before, the newest last; nothing from before a restart."""
     _of_minions: dict[str, tuple[Policy, GrainValues, MinionPolicy]] = field(default_factory=dict)
@@ -74,6 +77,8 @@ class LiveRevision:
             stored: gives what it said last.
         """
         policy = self.policy_for(attempted)
+        if self.by_hand(minion):
+            return self._policy_by_hand(policy, minion, stored() if grains is None else grains)
         if not policy.policies:
             return policy
         known = self._of_minions.get(minion)
@@ -85,6 +90,11 @@ class LiveRevision:
             said = stored() if grains is None else grains
             known = self._of_minions[minion] = policy, said, policy.of(Minion(id=minion, grains=said))
         return known[2]
+
+    @staticmethod
+    def _policy_by_hand(policy: Policy, minion: str, grains: GrainValues) -> MinionPolicy:
+        found = policy.of(Minion(id=minion, grains=grains))
+        return found if found.visits == "auto" else changed(found, _BY_HAND)
 
     @property
     def has_bounds(self) -> bool:

@@ -66,6 +66,7 @@ from controller.schema.requests import (
 from controller.schema.runners import RunnerItem
 from controller.schema.runs import CallItem, CallProgress, CausedEntry, HistoryEntry, RunView, SyncReturn
 from controller.schema.schedules import ScheduleRunView, ScheduleView
+from controller.schema.ssh import SshQuestion, SshRawQuestion, SshRawView, SshTargetsView, SshVisitView
 from controller.schema.targets import TargetExpression
 
 
@@ -282,3 +283,12 @@ class ControllerApi(Protocol):
 
     async def hook(self, remote: str | None, *, user: str = "") -> int:
         """Fetch the remotes with this URL or name (None: all); their number."""
+
+    async def ssh_targets(self, question: SshQuestion) -> SshTargetsView:
+        """Which machines of the roster are meant."""
+
+    def ssh_visit(self, question: SshQuestion) -> AsyncIterator[SshVisitView]:
+        """Visit machines; one item each, when it can be asked or could not be reached. Closing it ends the visits."""
+
+    def ssh_raw(self, question: SshRawQuestion) -> AsyncIterator[SshRawView]:
+        """Run a command on machines, or remove what is ours there; one item each, as they come."""

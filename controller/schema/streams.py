@@ -9,7 +9,17 @@ from controller.schema.events import EventView
 from controller.schema.preview_stream import PreviewItem
 from controller.schema.runners import RunnerItem
 from controller.schema.runs import CallProgress, CallReturn, CallStarted, SyncReturn
+from controller.schema.ssh import SshRawView, SshVisitView
 
 StreamItem: TypeAlias = (
-    CallStarted | CallReturn | CallProgress | SyncReturn | RunnerItem | PreviewItem | EventView | ErrorView
+    CallStarted
+    | CallReturn
+    | CallProgress
+    | SyncReturn
+    | RunnerItem
+    | PreviewItem
+    | EventView
+    | SshVisitView
+    | SshRawView
+    | ErrorView
 )

@@ -44,6 +44,7 @@ from minion.agent.runs import RunJobs, RunPorts
 from minion.agent.schedule import ScheduleTimer
 from minion.agent.settings_reader import settings_from_child
 from minion.agent.textfile import AgentNow, Textfile
+from minion.agent.visit import AgentVisit
 from minion.agent.workers import Workers
 from minion.beacons.frames import ToAgent
 from minion.config.files import UNUSABLE, BadMinionSettings
@@ -134,9 +135,16 @@ class Agent:
     """The parts of one agent, and its loop."""
 
     def __init__(
-        self, settings: MinionSettings, controllers: Sequence[KnownController], *, collect: Collector, umask: int
+        self,
+        settings: MinionSettings,
+        controllers: Sequence[KnownController],
+        *,
+        collect: Collector,
+        umask: int,
+        visit: AgentVisit | None = None,
     ) -> None:
         self._settings = settings
+        self._visit = visit
         self.links = self._make_links(controllers)
         self._session_id = secrets.token_hex(8)
         self._stopping = False
@@ -218,7 +226,7 @@ class Agent:
         self._tasks.preload()
         self.links.start(time.monotonic())
         self._start_grains(time.monotonic())
-        self._drift.follow(self._desired.drift, time.time())
+        self._follow_drift()
         self._follow_mine_functions(time.monotonic())
         with _wakeups() as wakeup:
             while not self._stopping:
@@ -251,6 +259,7 @@ class Agent:
     def _wait(self, now: float) -> float:
         """Seconds until something is due."""
         deadlines = [
+            self._visit.due_at if self._visit else float("inf"),
             now + LONGEST_WAIT,
             self.links.due_at,
             self._files.next_deadline(),
@@ -299,6 +308,8 @@ class Agent:
         self._workers.tick(now)
         if now >= self._textfile.due_at:
             self._textfile.tick(now, self._own_metrics())
+        if self._visit is not None and self._visit.is_over(now, busy=self._is_busy()):
+            self._stopping = True
 
     def _follow_clock(self, step: float) -> None:
         """Somebody set the clock of the machine: intervals go on, and times of day are those of the new clock."""
@@ -452,7 +463,7 @@ class Agent:
         if changed is not None and self._triggers.forget_others(changed.chunks):
             self._tell_all()
         wrong = self._drift.problems
-        self._drift.follow(self._desired.drift, time.time())
+        self._follow_drift()
         if self._drift.problems != wrong:
             self._tell_all()
         self._follow_mine_functions(time.monotonic())
@@ -464,6 +475,16 @@ class Agent:
                     fun="saltutil.sync_all",
                 )
             )
+
+    def _follow_drift(self) -> None:
+        """Look for drift by the schedule of the document in force."""
+        if self._visit is None or self._visit.checks_drift:
+            self._drift.follow(self._desired.drift, time.time())
+
+    def _is_busy(self) -> bool:
+        """Whether something runs, or waits for a controller that is there."""
+        waiting = len(self._jobs.outbox) or self._events.waiting_bytes() or not self._grains.collected
+        return bool(self._jobs.running()) or (bool(self.links.online) and bool(waiting))
 
     def _worker_ended(self, child: Child) -> None:
         self._files.forget(child)
@@ -529,6 +550,8 @@ class Agent:
         return full
 
     def _look_at_beacons(self, now: float) -> None:
+        if self._visit is not None:
+            return
         running = self._jobs.states_running()
         changed = () if running else self._jobs.take_changed()
         watched = self._desired.digest if self._desired.drift.get("watch") is True else ""
@@ -588,6 +611,8 @@ class Agent:
             jobs.accept(way.run)
 
     def _run_scheduled_jobs(self, now: float) -> None:
+        if self._visit is not None:
+            return
         whens = whens_of(self._desired.whens, self._grains.grains.get("whens"))
         self._schedule.look(self._desired.schedule, now, whens)
         if now >= self._schedule.due_at:
@@ -715,8 +740,11 @@ class Agent:
         ]
 
 
-def main(config_dir: Path, log_level: str | None = None) -> int:
-    """Run the agent of the configuration in `config_dir` until SIGTERM or SIGINT. The exit code."""
+def main(config_dir: Path, log_level: str | None = None, visit: AgentVisit | None = None) -> int:
+    """Run the agent of the configuration in `config_dir` until SIGTERM or SIGINT. The exit code.
+
+    `visit`: it is there for a visit, and SIGUSR1 says that it may end when nothing is on its way any more.
+    """
     umask = os.umask(0o077)
     log_to_stderr(log_level or "info")
     try:
@@ -728,12 +756,14 @@ def main(config_dir: Path, log_level: str | None = None) -> int:
             log.warning("event=setting_questionable warning=%s", warning)
         controllers = known_controllers(settings)
         take_cachedir(settings)
-        agent = Agent(settings, controllers, collect=lambda: collect_grains(settings), umask=umask)
+        agent = Agent(settings, controllers, collect=lambda: collect_grains(settings), umask=umask, visit=visit)
     except (BadMinionSettings, BadKey, OSError) as error:
         log.critical("event=cannot_start error=%s", error)
         return 1 if isinstance(error, OSError) else UNUSABLE
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: agent.stop())
+    if visit is not None:
+        signal.signal(signal.SIGUSR1, lambda *_: visit.finish())
     try:
         agent.run()
     except BadKey as error:

@@ -100,10 +100,10 @@ NEEDLESS: tuple[tuple[str, str], ...] = (
         cluster_voter_health_check_interval cluster_voter_timeout eauth_tokens.cluster_id""",
     ),
     (
-        "there is no salt-ssh",
-        """ssh_config_file ssh_identities_only ssh_keepalive ssh_keepalive_count_max ssh_keepalive_interval
-        ssh_list_nodegroups ssh_log_file ssh_passwd ssh_port ssh_priv_passwd ssh_scan_ports ssh_scan_timeout
-        ssh_sudo ssh_sudo_user ssh_timeout ssh_use_home_key ssh_user ssh_merge_pillar ssh_run_pre_flight regen_thin
+        "`saltern ssh` has nothing of it (docs/ssh.md)",
+        """ssh_keepalive ssh_keepalive_count_max ssh_keepalive_interval
+        ssh_list_nodegroups ssh_log_file ssh_scan_ports ssh_scan_timeout
+        ssh_use_home_key ssh_merge_pillar ssh_run_pre_flight regen_thin
         thin_exclude_saltexts thin_extra_mods thin_saltext_allowlist thin_saltext_blocklist min_extra_mods
         enable_ssh_minions""",
     ),

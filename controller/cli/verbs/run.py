@@ -99,7 +99,7 @@ def run_command(
             return _show_documentation(client, asked, (function, *arguments), given["timeout"])
     if not function:
         raise click.UsageError("Missing argument 'FUNCTION'.")
-    questions = [_question(asked, *each, given) for each in _functions(function, arguments, given["separator"])]
+    questions = [question_of(asked, *each, given) for each in functions_of(function, arguments, given["separator"])]
     shown = JobOutput(
         form=out,
         jid=given["verbose"] or given["show_jid"],
@@ -116,7 +116,7 @@ def run_command(
         if given["detached"]:
             return _begin(client, questions[0], out)
         try:
-            _wait_for_all(client, questions, shown, progress=given["progress"])
+            wait_for_all(client, questions, shown, progress=given["progress"])
         except KeyboardInterrupt:
             return _left(shown, config_dir)
         shown.end()
@@ -125,9 +125,10 @@ def run_command(
     return OK if shown.returns and all(item.ok for item in shown.returns) else FAILED
 
 
-def _question(
+def question_of(
     target: TargetExpression, function: str, arguments: tuple[str, ...], given: dict[str, Any]
 ) -> CallQuestion:
+    """The question of a function with its arguments as they were typed, and the options of `saltern run`."""
     try:
         values, pairs = parse(arguments)
     except BadArgument as error:
@@ -233,7 +234,7 @@ def _wait(client: Client, question: CallQuestion, shown: JobOutput, *, progress:
                     shown.returned(item)
 
 
-def _wait_for_all(client: Client, questions: Sequence[CallQuestion], shown: JobOutput, *, progress: bool) -> None:
+def wait_for_all(client: Client, questions: Sequence[CallQuestion], shown: JobOutput, *, progress: bool) -> None:
     """One function, or several in turn: then the values of a minion are a mapping by function."""
     if len(questions) == 1:
         _wait(client, questions[0], shown, progress=progress)
@@ -259,7 +260,7 @@ def _wait_for_all(client: Client, questions: Sequence[CallQuestion], shown: JobO
         )
 
 
-def _functions(function: str, words: Sequence[str], separator: str) -> list[tuple[str, tuple[str, ...]]]:
+def functions_of(function: str, words: Sequence[str], separator: str) -> list[tuple[str, tuple[str, ...]]]:
     """One function with its arguments, or several with commas, each with its own.
 
     Their arguments stand between words that are the separator, or between separators inside of words where there are

@@ -1,0 +1,1 @@
+"""An agent that a controller starts over ssh, for a visit, and that reaches it through the ssh session."""
