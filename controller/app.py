@@ -287,6 +287,7 @@ def _start_tasks(parts: Parts) -> list[asyncio.Task[None]]:
         asyncio.create_task(parts.schedule.run(), name="schedule"),
         asyncio.create_task(parts.engines.run(), name="engines"),
         asyncio.create_task(parts.ssh.run(), name="ssh"),
+        asyncio.create_task(parts.ssh_waker.run(), name="ssh visits"),
         asyncio.create_task(_prune(parts), name="prune"),
     ]
 

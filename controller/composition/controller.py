@@ -24,7 +24,7 @@ from controller.composition.returners import compose_returners
 from controller.composition.rollouts import compose_rollouts
 from controller.composition.runners import compose_engines, compose_runners
 from controller.composition.shared import Resources, Shared, share
-from controller.composition.ssh import compose_ssh
+from controller.composition.ssh import compose_ssh, compose_waker
 from controller.engines.engines import Engines
 from controller.fleet_status.fleet_status import FleetStatus
 from controller.messages.message_handlers import MessageHandlers
@@ -43,6 +43,7 @@ from controller.schedules.controller_schedule import ControllerSchedule
 from controller.schedules.switches import Switches
 from controller.sessions.room import Room
 from controller.ssh.visits import SshVisits
+from controller.ssh.waker import SshWaker
 from wire.keys import KeyPair
 from wire.server.server import Server
 
@@ -76,6 +77,7 @@ class Parts:
     schedule: ControllerSchedule
     engines: Engines
     ssh: SshVisits
+    ssh_waker: SshWaker
     access: Access
 
 
@@ -111,7 +113,6 @@ def compose(resources: Resources) -> Parts:
         notifier=compose_notifications(shared, fleet, fleet_status),
         ssh=compose_ssh(shared, wire.server, key_changes.add),
     )
-    shared.live.by_hand = lambda minion: minion in served.ssh.known
     wire.backpressure.attach(wire.server, handlers.deliver)
     parts = Parts(
         resources=resources,
@@ -138,6 +139,7 @@ def compose(resources: Resources) -> Parts:
         reactor=compose_reactor(shared, compilation, actions.jobs, runners, reconciler, returners),
         engines=engines,
         ssh=served.ssh,
+        ssh_waker=compose_waker(shared, served.ssh, reconciler),
         schedule=schedule,
         access=access,
     )

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 from controller.composition.shared import Shared
+from controller.reconcile.decision import ReleaseHold, RequeueAfter, TimeOutRun, WaitForRemotes, reconcile
+from controller.reconcile.reconciler import Reconciler
 from controller.schema.errors import ServiceError
 from controller.ssh.bundle import TargetPython, WorkerBundle, make_bundle
 from controller.ssh.command import SshCommands
@@ -15,6 +18,8 @@ from controller.ssh.own_key import own_key
 from controller.ssh.rosters import Rosters
 from controller.ssh.visit import VisitFailed, VisitPorts
 from controller.ssh.visits import SshVisits
+from controller.ssh.waker import Business, SshWaker
+from reactors.schedule import next_time, parse_schedule
 from wire.bridge import Streams
 from wire.server.server import Server
 
@@ -51,6 +56,40 @@ def compose_ssh(shared: Shared, server: Server, add_key: Callable[[str, str, str
         limits=settings.limits.ssh,
         on_refusal=partial(shared.metrics.limit_refused, "ssh"),
     )
+
+
+def compose_waker(shared: Shared, visits: SshVisits, reconciler: Reconciler) -> SshWaker:
+    """What visits machines without being asked."""
+    waker = SshWaker(visits=visits, business=partial(_business, shared, reconciler), clock=shared.clock)
+    shared.live.by_hand = lambda minion: minion in visits.known
+    shared.live.visited = lambda minion: minion in visits.known and not waker.failing(minion)
+    return waker
+
+
+_NOT_BUSINESS = (RequeueAfter, WaitForRemotes, TimeOutRun, ReleaseHold)
+"""Instructions for which nobody has to be there."""
+
+
+def _business(shared: Shared, reconciler: Reconciler, minion: str) -> Business:
+    """What the reconciler would do if the machine were connected, and whether drift is due there."""
+    if shared.live.trees is None:
+        return Business()
+    rows = shared.resources.store.minions.status([minion])
+    if not rows:
+        policy = shared.live.policy_of(minion, "", None, dict)
+        return Business(now=policy.visits == "auto")  # its grains are not known yet
+    row, now = rows[0], shared.clock()
+    policy = reconciler.policy_of(row)
+    if policy.visits != "auto" or row.minion.paused or policy.suspend:
+        return Business()
+    view = replace(reconciler.observed_under(row, policy), connected=True)
+    instructions = reconcile(view, policy, now, run_timeout=reconciler.run_timeout)
+    wanted = any(not isinstance(each, _NOT_BUSINESS) for each in instructions)
+    schedule = parse_schedule({key: each for key, each in policy.drift.schedule().items() if key != "watch"})
+    if wanted or schedule is None:
+        return Business(now=wanted)
+    due = next_time(schedule, previous=row.minion.last_seen or 0.0, now=now, chance=0.5)
+    return Business(drift=due is not None and due <= now)
 
 
 class _Bundles:

@@ -150,7 +150,8 @@ def never_connected(minion: str) -> MinionStanding:
 def _is_well(row: StatusRow, view: ObservedState, sync: Sync) -> bool:
     """Whether nothing is to be told: most of a fleet, most of the time."""
     troubled = view.drift is not None or (view.last_run is not None and not view.last_run.good)
-    return sync is Sync.SYNCED and view.connected and not troubled and row.hold is None and row.confirmation is None
+    reached = view.connected or view.visited
+    return sync is Sync.SYNCED and reached and not troubled and row.hold is None and row.confirmation is None
 
 
 def _causes(
@@ -163,7 +164,7 @@ def _causes(
     if failed and row.last_run:
         text = f"{row.last_run.kind} {row.last_run.outcome}: {row.last_run.summary}"
         yield Cause(Reason.RUN_FAILED, _without_id(text, row.minion.id), row.last_run.finished)
-    if not view.connected:
+    if not (view.connected or view.visited):
         yield Cause(Reason.UNREACHABLE, "", row.minion.last_seen)
     if view.drift is not None:
         yield Cause(Reason.DRIFTED, _drift_classes(row), view.drift.found_at)

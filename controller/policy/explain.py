@@ -11,7 +11,7 @@ from controller.schema.fleet.policies import PolicyIgnored, PolicyKey, PolicyVie
 from highstate.types import Minion
 from reactors.windows import is_active, look, opens_at
 
-_PLAIN = ("apply", "confirm", "push", "verify", "suspend", "prune", "prune_limit")
+_PLAIN = ("apply", "confirm", "push", "verify", "suspend", "visits", "prune", "prune_limit")
 _SECTIONS = ("drift", "retry")
 DEFAULT = "default"
 

@@ -102,6 +102,8 @@ class ObservedState:
     """All that the decision depends on."""
 
     connected: bool
+    visited: bool = False
+    """Whether it is reached over ssh when something is wanted of it."""
     paused: bool
     broken: bool
     """The last attempted revision does not compile for this minion."""
@@ -642,7 +644,7 @@ def _left_halfway(state: ObservedState) -> bool:
 
 def health_of(state: ObservedState) -> Health:
     """The minion's health; the worst that is known."""
-    if not state.connected:
+    if not (state.connected or state.visited):
         return Health.UNREACHABLE
     if state.last_run is not None and not state.last_run.good:
         return Health.FAILED

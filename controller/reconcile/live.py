@@ -30,7 +30,9 @@ class LiveRevision:
     event: int = 0
     """Id of the event that told of them."""
     by_hand: Callable[[str], bool] = lambda _: False
-    """Whether nothing is begun on a minion unless somebody asks: it is visited over ssh."""
+    """Whether a minion is visited over ssh, so that nothing is begun there unless somebody asks, or its policy says."""
+    visited: Callable[[str], bool] = lambda _: False
+    """Whether a minion that is visited over ssh is well while it is not connected."""
     _earlier: dict[str, Policy] = field(default_factory=dict)
     """Digest -> policy of the revisions that were live before, the newest last; nothing from before a restart."""
     _of_minions: dict[str, tuple[Policy, GrainValues, MinionPolicy]] = field(default_factory=dict)

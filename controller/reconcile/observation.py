@@ -57,6 +57,7 @@ def observe(
     gated: bool = False,
     taken_back: bool = False,
     superseded: bool = False,
+    visited: bool = False,
     acting: tuple[str, ...] = (),
     open_tests: tuple[OpenRun, ...] = (),
 ) -> ObservedState:
@@ -72,11 +73,13 @@ def observe(
         gated: whether a rollout keeps it from what it shall have.
         taken_back: whether what it has applied was taken back.
         superseded: whether the revision that it was taken back from is no longer live.
+        visited: whether it is reached over ssh when something is wanted of it.
         acting, open_tests: see `ObservedState`.
     """
     desired = row.desired
     return ObservedState(
         connected=session is not None,
+        visited=visited,
         paused=row.minion.paused or suspended,
         broken=bool(desired and desired.errors),
         generation=desired.generation if desired else 0,

@@ -328,6 +328,7 @@ class Reconciler:
             streaks,
             request,
             suspended=suspended,
+            visited=self.live.visited(minion),
             lags=lags,
             gated=gated,
             taken_back=self._taken_back(row),

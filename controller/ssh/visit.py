@@ -69,7 +69,7 @@ class Visit:
         target: the machine.
         ports: see `VisitPorts`.
         host_keys: see `HostKeys`.
-        drift: whether the agent looks for drift when that is due.
+        drift: whether the agent looks for drift, once.
         new_worker: whether the worker is made anew.
         wipe: remove what is there instead.
     """

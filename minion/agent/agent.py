@@ -308,8 +308,8 @@ class Agent:
         self._workers.tick(now)
         if now >= self._textfile.due_at:
             self._textfile.tick(now, self._own_metrics())
-        if self._visit is not None and self._visit.is_over(now, busy=self._is_busy()):
-            self._stopping = True
+        if self._visit is not None:
+            self._look_at_visit(self._visit, now)
 
     def _follow_clock(self, step: float) -> None:
         """Somebody set the clock of the machine: intervals go on, and times of day are those of the new clock."""
@@ -478,8 +478,15 @@ class Agent:
 
     def _follow_drift(self) -> None:
         """Look for drift by the schedule of the document in force."""
-        if self._visit is None or self._visit.checks_drift:
+        if self._visit is None:
             self._drift.follow(self._desired.drift, time.time())
+
+    def _look_at_visit(self, visit: AgentVisit, now: float) -> None:
+        held = bool(self._desired.digest) and bool(self.links.online)
+        if visit.take_drift_check(possible=held and not self._jobs.states_waiting()):
+            self._check_drift()
+        if visit.is_over(now, busy=self._is_busy()):
+            self._stopping = True
 
     def _is_busy(self) -> bool:
         """Whether something runs, or waits for a controller that is there."""

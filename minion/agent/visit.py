@@ -13,7 +13,7 @@ class AgentVisit:
     """The visit.
 
     Args:
-        checks_drift: whether drift is looked for when that is due.
+        checks_drift: whether drift is looked for, once; the controller knows when that is due.
     """
 
     def __init__(self, *, checks_drift: bool) -> None:
@@ -22,6 +22,13 @@ class AgentVisit:
         self._quiet_from = float("inf")
         self.due_at = float("inf")
         """When to look again."""
+
+    def take_drift_check(self, *, possible: bool) -> bool:
+        """Whether drift is to be looked for now: once it is possible."""
+        if not (self.checks_drift and possible):
+            return False
+        self.checks_drift = False
+        return True
 
     def finish(self) -> None:
         """Nobody wants anything more. Safe to call from a signal handler."""

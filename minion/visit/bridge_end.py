@@ -40,7 +40,7 @@ def serve(header: Mapping[str, Any], folder: str, to_controller: int) -> int:
 
     Args:
         header: what the controller says: `id`, `options` (of the minion's configuration), `drift` (whether drift is
-            looked for).
+            looked for, once).
         folder: the minion's.
         to_controller: descriptor of the pipe to the controller; the one from it is standard input.
     """

@@ -121,6 +121,7 @@ ELSEWHERE = {
     "migrate compare": "controller/migration",
     "init": "controller/setup/test_init.py",
     "swarm": "scenarios/test_swarm.py",
+    "ssh": "scenarios/test_ssh.py",
 }
 """Verbs that need what is not here; they print by the same functions, which `test_documents_are_printed_in_one_place`
 holds."""

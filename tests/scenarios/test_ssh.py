@@ -128,6 +128,21 @@ def test_nothing_is_applied_without_being_asked(visited, tmp_path):
     assert place.exists()
 
 
+def test_pushes_and_drift_are_visited_for(visited, tmp_path):
+    place, policy = tmp_path / "made", "visits: auto\ndrift: {mode: remediate, interval: 1s, splay: 0s}\n"
+    visited.work.joinpath("states", "saltern.yaml").write_text(policy)
+    visited.work.joinpath("states", "top.sls").write_text("base:\n  'one':\n    - file\n")
+    visited.work.joinpath("states", "file.sls").write_text(f"{place}:\n  file.managed:\n    - contents: x\n")
+    called(visited, "*", "-i", "-r", "true")  # the host is known from now on
+    commit = visited.push("a file for one")
+    visited.wait_applied(commit, ["one"])
+    assert place.read_text() == "x\n"
+    place.write_text("changed by hand")
+    visited.wait("drift to be put right", lambda: place.read_text() == "x\n")
+    visited.wait("the visit to end", lambda: not visited.status()["one"]["connected"])
+    assert visited.status()["one"]["health"] == "Healthy"
+
+
 def _agents(thin):
     """Minions there whose agents have not ended yet."""
     return [each for each in (thin / "minions").iterdir() if lock_holder(each / "cache" / "agent.lock") is not None]
