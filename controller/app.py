@@ -188,7 +188,6 @@ async def controller(
         stack.push_async_callback(_cancel, tasks)
         stack.push_async_callback(parts.reactor.actions.jobs.state_calls.close)
         stack.push_async_callback(parts.runners.close)
-        stack.push_async_callback(parts.ssh.close)
         stack.push_async_callback(parts.service.minions.batches.close)
         stack.push_async_callback(parts.reactor.actions.close)
         failed: list[str] = []
@@ -286,7 +285,7 @@ def _start_tasks(parts: Parts) -> list[asyncio.Task[None]]:
         asyncio.create_task(parts.returners.run(), name="returners"),
         asyncio.create_task(parts.schedule.run(), name="schedule"),
         asyncio.create_task(parts.engines.run(), name="engines"),
-        asyncio.create_task(parts.ssh.run(), name="ssh"),
+        asyncio.create_task(parts.ssh.serve(), name="ssh"),
         asyncio.create_task(parts.ssh_waker.run(), name="ssh visits"),
         asyncio.create_task(_prune(parts), name="prune"),
     ]

@@ -25,6 +25,7 @@ from controller.schema.fleet.rollouts import (
     RolloutAction,
     RolloutView,
 )
+from controller.schema.fleet.ssh import SshQuestion, SshRawQuestion, SshRawView, SshTargetsView, SshVisitView
 from controller.schema.fleet.status import FleetStatusView, GroupScope
 from controller.schema.jobs import JobDetail, JobKill, JobsQuery, JobView
 from controller.schema.keys import (
@@ -66,7 +67,6 @@ from controller.schema.requests import (
 from controller.schema.runners import RunnerItem
 from controller.schema.runs import CallItem, CallProgress, CausedEntry, HistoryEntry, RunView, SyncReturn
 from controller.schema.schedules import ScheduleRunView, ScheduleView
-from controller.schema.ssh import SshQuestion, SshRawQuestion, SshRawView, SshTargetsView, SshVisitView
 from controller.schema.targets import TargetExpression
 
 

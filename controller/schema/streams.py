@@ -6,10 +6,10 @@ from typing import TypeAlias
 
 from controller.schema.errors import ErrorView
 from controller.schema.events import EventView
+from controller.schema.fleet.ssh import SshRawView, SshVisitView
 from controller.schema.preview_stream import PreviewItem
 from controller.schema.runners import RunnerItem
 from controller.schema.runs import CallProgress, CallReturn, CallStarted, SyncReturn
-from controller.schema.ssh import SshRawView, SshVisitView
 
 StreamItem: TypeAlias = (
     CallStarted

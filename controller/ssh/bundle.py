@@ -160,7 +160,7 @@ def _fetch_libraries(staged: Path, python: TargetPython) -> None:
         raise NoBundle(f"no libraries are to be had for the C library there ({python.machine}); glibc is needed")
     pinned = [f"{library.name}=={library.version}" for library in _libraries()]
     command = [
-        sys.executable, "-m", "pip", "--disable-pip-version-check", "install", "-q", "--no-deps", "--no-compile",
+        sys.executable, "-P", "-m", "pip", "--disable-pip-version-check", "install", "-q", "--no-deps", "--no-compile",
         "--only-binary=:all:", "--implementation", "cp", "--python-version", ".".join(map(str, python.version)),
         *[word for tag in _platforms(python.machine) for word in ("--platform", tag)],
         "--target", str(staged), *pinned,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass, replace
 
-from controller.schema.ssh import SshRawView
+from controller.schema.fleet.ssh import SshRawView
 from controller.ssh.command import HostKeys, SshCommands, raw_line
 from controller.ssh.target import SshTarget
 from controller.ssh.visit import Visit, VisitFailed, explain

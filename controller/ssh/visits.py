@@ -17,7 +17,7 @@ import structlog
 
 from controller.config.limits import SshLimits
 from controller.schema.errors import ServiceError
-from controller.schema.ssh import SshQuestion, SshRawQuestion, SshRawView, SshTargetsView, SshVisitView
+from controller.schema.fleet.ssh import SshQuestion, SshRawQuestion, SshRawView, SshTargetsView, SshVisitView
 from controller.sessions.sessions import Sessions
 from controller.ssh.raw_command import RawCommand, deploy_key, wipe
 from controller.ssh.rosters import Rosters
@@ -80,8 +80,15 @@ class SshVisits:
     """Who was visited, and may still be connected for a moment."""
     _connecting: asyncio.Semaphore | None = None
 
-    async def run(self) -> None:
-        """Know the roster from the start; then see who has connected. Until cancelled."""
+    async def serve(self) -> None:
+        """Work until cancelled; then end all sessions: agents finish what they run."""
+        try:
+            await self._run()
+        finally:
+            await self._close()
+
+    async def _run(self) -> None:
+        """Know the roster from the start; then see who has connected."""
         if await asyncio.to_thread(self._has_roster):
             with contextlib.suppress(ServiceError):
                 await self._read("", None)
@@ -92,8 +99,7 @@ class SshVisits:
                     each.ready.set_result(None)
             await asyncio.sleep(LOOK_SECONDS if self._open else 0.2)
 
-    async def close(self) -> None:
-        """End all sessions; agents finish what they run."""
+    async def _close(self) -> None:
         tasks = [each.task for each in self._open.values()]
         for task in tasks:
             task.cancel()

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 import structlog
 
 from controller.schema.errors import ServiceError
-from controller.schema.ssh import SshQuestion
+from controller.schema.fleet.ssh import SshQuestion
 from controller.schema.targets import TargetExpression
 from controller.ssh.visits import SshVisits
 

@@ -30,7 +30,7 @@ MOST_HEADER = 1 << 20
 MOST_WORKER = 256 << 20
 
 
-class Controller:
+class ControllerEnd:
     """The other end: standard input, and what was standard output."""
 
     def __init__(self) -> None:
@@ -72,7 +72,7 @@ class Controller:
 
 def main() -> None:
     """Serve one visit."""
-    controller = Controller()
+    controller = ControllerEnd()
     os.umask(0o077)
     controller.write(MARK)
     controller.say(
@@ -111,7 +111,7 @@ def _usual_folder() -> Path:
     return Path("~/.local/state/saltern-ssh").expanduser()
 
 
-def _own(folder: Path, controller: Controller) -> None:
+def _own(folder: Path, controller: ControllerEnd) -> None:
     """Make a folder that is ours alone; what others may write in could be changed under our hands."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     found = folder.lstat()
@@ -119,7 +119,7 @@ def _own(folder: Path, controller: Controller) -> None:
         controller.refuse(f"{folder} is no folder of this user alone: remove it, or name another one as thin_dir")
 
 
-def _unpack(worker: Path, controller: Controller) -> None:
+def _unpack(worker: Path, controller: ControllerEnd) -> None:
     """Get the worker, and put it in its place whole. Those of other versions go; who runs from one has its modules."""
     controller.say(need=True)
     data = controller.message(MOST_WORKER)

@@ -7,7 +7,7 @@ from typing import Final
 
 from controller.api.asked import AdminRequest, service_of
 from controller.api.operations import post
-from controller.schema.ssh import SshQuestion, SshRawQuestion, SshRawView, SshTargetsView, SshVisitView
+from controller.schema.fleet.ssh import SshQuestion, SshRawQuestion, SshRawView, SshTargetsView, SshVisitView
 
 
 @post("/ssh/targets")

@@ -14,8 +14,8 @@ from controller.cli.client import Client
 from controller.cli.failure import FAILED, OK, Failure
 from controller.cli.run_output import JobOutput, output_options, states_of, written
 from controller.cli.verbs.run import functions_of, question_of, wait_for_all
+from controller.schema.fleet.ssh import SshQuestion, SshRawQuestion, SshRawView, SshTargetsView, SshVisitView
 from controller.schema.runs import CallReturn
-from controller.schema.ssh import SshQuestion, SshRawQuestion, SshRawView, SshTargetsView, SshVisitView
 from controller.schema.targets import TargetExpression
 from minion.call.options import OUTPUTTERS
 
