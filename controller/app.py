@@ -285,8 +285,7 @@ def _start_tasks(parts: Parts) -> list[asyncio.Task[None]]:
         asyncio.create_task(parts.returners.run(), name="returners"),
         asyncio.create_task(parts.schedule.run(), name="schedule"),
         asyncio.create_task(parts.engines.run(), name="engines"),
-        asyncio.create_task(parts.ssh.serve(), name="ssh"),
-        asyncio.create_task(parts.ssh_waker.run(), name="ssh visits"),
+        asyncio.create_task(parts.service.ssh.serve(), name="ssh"),
         asyncio.create_task(_prune(parts), name="prune"),
     ]
 

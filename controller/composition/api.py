@@ -14,6 +14,7 @@ from controller.composition.compilation import CompilationParts
 from controller.composition.reconcile import compose_status
 from controller.composition.rollouts import FleetParts
 from controller.composition.shared import Shared
+from controller.composition.ssh import compose_ssh
 from controller.config.forges import compare_page
 from controller.engines.engines import Engines
 from controller.fleet_status.fleet_status import FleetStatus
@@ -43,7 +44,6 @@ from controller.report.links import ReportLinks, link_key
 from controller.returners.returners import Returners
 from controller.runners.runner_jobs import RunnerJobs
 from controller.schedules.controller_schedule import ControllerSchedule
-from controller.ssh.visits import SshVisits
 from wire.server.server import Server
 
 _PREVIEW_THREADS = 2
@@ -152,7 +152,6 @@ class ServedParts:
     fleet: FleetParts
     fleet_status: FleetStatus
     notifier: Notifier
-    ssh: SshVisits
 
 
 def compose_service(
@@ -202,7 +201,7 @@ def compose_service(
             most=resources.settings.limits.api.lookups,
             on_refusal=partial(shared.metrics.limit_refused, "api"),
         ),
-        ssh=parts.ssh,
+        ssh=compose_ssh(shared, parts.keys, actions.reconciler),
     )
 
 

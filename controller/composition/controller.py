@@ -24,7 +24,6 @@ from controller.composition.returners import compose_returners
 from controller.composition.rollouts import compose_rollouts
 from controller.composition.runners import compose_engines, compose_runners
 from controller.composition.shared import Resources, Shared, share
-from controller.composition.ssh import compose_ssh, compose_waker
 from controller.engines.engines import Engines
 from controller.fleet_status.fleet_status import FleetStatus
 from controller.messages.message_handlers import MessageHandlers
@@ -42,8 +41,6 @@ from controller.runners.runner_jobs import RunnerJobs
 from controller.schedules.controller_schedule import ControllerSchedule
 from controller.schedules.switches import Switches
 from controller.sessions.room import Room
-from controller.ssh.visits import SshVisits
-from controller.ssh.waker import SshWaker
 from wire.keys import KeyPair
 from wire.server.server import Server
 
@@ -76,8 +73,6 @@ class Parts:
     returners: Returners
     schedule: ControllerSchedule
     engines: Engines
-    ssh: SshVisits
-    ssh_waker: SshWaker
     access: Access
 
 
@@ -111,7 +106,6 @@ def compose(resources: Resources) -> Parts:
         fleet=fleet,
         fleet_status=fleet_status,
         notifier=compose_notifications(shared, fleet, fleet_status),
-        ssh=compose_ssh(shared, wire.server, key_changes.add),
     )
     wire.backpressure.attach(wire.server, handlers.deliver)
     parts = Parts(
@@ -138,8 +132,6 @@ def compose(resources: Resources) -> Parts:
         returners=returners,
         reactor=compose_reactor(shared, compilation, actions.jobs, runners, reconciler, returners),
         engines=engines,
-        ssh=served.ssh,
-        ssh_waker=compose_waker(shared, served.ssh, reconciler),
         schedule=schedule,
         access=access,
     )

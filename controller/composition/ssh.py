@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any
 
+from controller.api.key_changes import KeyChanges
 from controller.composition.shared import Shared
 from controller.reconcile.decision import ReleaseHold, RequeueAfter, TimeOutRun, WaitForRemotes, reconcile
 from controller.reconcile.reconciler import Reconciler
@@ -30,8 +31,17 @@ SSH = "saltern ssh"
 """Who accepts the keys of machines that are visited."""
 
 
-def compose_ssh(shared: Shared, server: Server, add_key: Callable[[str, str, str], object]) -> SshVisits:
-    """What visits machines. `add_key` accepts a public key for an id, in the name of somebody."""
+def compose_ssh(shared: Shared, keys: KeyChanges, reconciler: Reconciler) -> SshVisits:
+    """What visits machines, when somebody asks and by itself."""
+    visits = _visits(shared, keys)
+    waker = SshWaker(visits=visits, business=partial(_business, shared, reconciler), clock=shared.clock)
+    visits.beside = waker.run
+    shared.live.by_hand = lambda minion: minion in visits.known
+    shared.live.visited = lambda minion: minion in visits.known and not waker.failing(minion)
+    return visits
+
+
+def _visits(shared: Shared, keys: KeyChanges) -> SshVisits:
     settings = shared.resources.settings
     bundles = _Bundles(settings.cachedir / "ssh")
 
@@ -41,8 +51,8 @@ def compose_ssh(shared: Shared, server: Server, add_key: Callable[[str, str, str
         return VisitPorts(
             commands=commands,
             bundle=bundles.of,
-            dial=partial(_dial, server, _WILDCARDS.get(settings.interface, settings.interface)),
-            admit=partial(_admit, shared, add_key),
+            dial=partial(_dial, keys.server, _WILDCARDS.get(settings.interface, settings.interface)),
+            admit=partial(_admit, shared, keys),
             controller_key=shared.keypair.public,
             minion_options=settings.ssh.ssh_minion_opts,
         )
@@ -56,14 +66,6 @@ def compose_ssh(shared: Shared, server: Server, add_key: Callable[[str, str, str
         limits=settings.limits.ssh,
         on_refusal=partial(shared.metrics.limit_refused, "ssh"),
     )
-
-
-def compose_waker(shared: Shared, visits: SshVisits, reconciler: Reconciler) -> SshWaker:
-    """What visits machines without being asked."""
-    waker = SshWaker(visits=visits, business=partial(_business, shared, reconciler), clock=shared.clock)
-    shared.live.by_hand = lambda minion: minion in visits.known
-    shared.live.visited = lambda minion: minion in visits.known and not waker.failing(minion)
-    return waker
 
 
 _NOT_BUSINESS = (RequeueAfter, WaitForRemotes, TimeOutRun, ReleaseHold)
@@ -112,13 +114,13 @@ async def _dial(server: Server, host: str, port: str) -> Streams:
     return await asyncio.open_connection(host, ports.publish if port == _PUBLISH else ports.request)
 
 
-def _admit(shared: Shared, add_key: Callable[[str, str, str], object], minion: str, public: str) -> None:
+def _admit(shared: Shared, keys: KeyChanges, minion: str, public: str) -> None:
     """Accept the key that came over the session, unless it is accepted already."""
     known = shared.keyring.identity(public)
     if known is not None and known.state == "accepted" and known.id == minion:
         return
     try:
-        add_key(minion, public, SSH)
+        keys.add(minion, public, SSH)
     except ServiceError as error:
         hint = f"if that machine is to be visited from now on: saltern key delete {minion}"
         raise VisitFailed(str(error), hint) from error

@@ -64,17 +64,14 @@ def observe(
     """The facts about one minion.
 
     Args:
-        row: what the store has.
-        session: its connection, None when it has none.
+        row, session: what the store has; its connection, None when it has none.
         streaks: what happened to it again and again.
         request: what a person asks for and has no answer to yet.
         suspended: whether its policy pauses it.
-        lags: whether remotes have to be fetched first.
-        gated: whether a rollout keeps it from what it shall have.
+        lags, gated: whether remotes have to be fetched first; whether a rollout keeps it from what it shall have.
         taken_back: whether what it has applied was taken back.
         superseded: whether the revision that it was taken back from is no longer live.
-        visited: whether it is reached over ssh when something is wanted of it.
-        acting, open_tests: see `ObservedState`.
+        acting, open_tests, visited: see `ObservedState`.
     """
     desired = row.desired
     return ObservedState(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -72,6 +72,8 @@ class SshVisits:
     connect_at_once: int
     limits: SshLimits
     on_refusal: CountRefusal = uncounted
+    beside: Callable[[], Coroutine[Any, Any, None]] | None = None
+    """What begins visits without being asked (`controller.ssh.waker`); runs while this does."""
     known: frozenset[str] = frozenset()
     """Ids of the configured roster, as it was read last: they are no minions of their own."""
     _open: dict[str, _Open] = field(default_factory=dict)
@@ -83,7 +85,10 @@ class SshVisits:
     async def serve(self) -> None:
         """Work until cancelled; then end all sessions: agents finish what they run."""
         try:
-            await self._run()
+            async with asyncio.TaskGroup() as group:
+                group.create_task(self._run())
+                if self.beside is not None:
+                    group.create_task(self.beside())
         finally:
             await self._close()
 

@@ -143,12 +143,10 @@ class Agent:
         umask: int,
         visit: AgentVisit | None = None,
     ) -> None:
-        self._settings = settings
-        self._visit = visit
+        self._settings, self._visit = settings, visit
         self.links = self._make_links(controllers)
         self._session_id = secrets.token_hex(8)
-        self._stopping = False
-        self.exit_code = 0
+        self._stopping, self.exit_code = False, 0
         cachedir = settings.cachedir
         self._desired = DesiredState(cachedir)
         self._tasks = tasks = ChildTasks(
@@ -190,8 +188,7 @@ class Agent:
         least = {**settings.grains, "id": settings.id}
         self._grains = GrainsKeeper(cachedir, collect, tasks.fork, least=least)
         self._grains_due = float("inf")
-        self._send_results_from = 0.0
-        self._resync_from = 0.0
+        self._send_results_from = self._resync_from = 0.0
         self._resync: ResyncRequired | None = None
         """Is sent when a document may be kept again."""
         self._mine = MineKeeper(

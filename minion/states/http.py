@@ -78,6 +78,7 @@ def query(machine: Reader, name: str, *, wait_for: Seconds | None = None, **aske
         return Plan(comment=good)
 
     def act(machine: Machine) -> None:
+        machine.begin_elsewhere()
         trouble = wanted.trouble()
         if trouble:
             raise StateFailed(trouble)
@@ -114,6 +115,7 @@ def wait_for_successful_query(
 
 def _waiting(asked: _Query, limit: float, interval: float) -> Callable[[Machine], None]:
     def act(machine: Machine) -> None:
+        machine.begin_elsewhere()
         end = time.monotonic() + limit
         while trouble := asked.trouble():
             if time.monotonic() + interval > end:

@@ -22,6 +22,7 @@ def policy_present(machine: Reader, name: str, *, rules: str, functions: Functio
     done = "created" if there is None else "updated"
 
     def act(machine: Machine) -> None:
+        machine.begin_elsewhere()
         functions.call("vault.policy_write", (name, rules))
 
     return Plan(
@@ -37,6 +38,7 @@ def policy_absent(machine: Reader, name: str, *, functions: Functions) -> Plan:
         return Plan(comment="Policy is already absent")
 
     def act(machine: Machine) -> None:
+        machine.begin_elsewhere()
         if not functions.call("vault.policy_delete", (name,)):
             raise StateFailed("the policy was there, and was gone when it was to be deleted")
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Literal
 
+from minion.arguments.types import Map
 from minion.machine.failure import StateFailed
 from minion.machine.functions import Functions, KnownFunctions
 from minion.machine.plan import Change, Machine, Plan, Reader, StateFunction
@@ -16,7 +17,7 @@ from minion.providers.vault.merge_patch import merged
 _DONE = {"delete": "deleted", "destroy": "destroyed", "wipe": "wiped"}
 
 
-def present(machine: Reader, name: str, *, values: Mapping[str, Any], sync: bool = False, functions: Functions) -> Plan:
+def present(machine: Reader, name: str, *, values: Map, sync: bool = False, functions: Functions) -> Plan:
     """The secret has these values; null takes a key out. `sync`: it has no others."""
     there = _read(functions, name)
     if there is not None and (dict(values) if sync else merged(there, values)) == there:
@@ -24,6 +25,7 @@ def present(machine: Reader, name: str, *, values: Mapping[str, Any], sync: bool
     verb, done = ("patch", "patched") if there is not None and not sync else ("write", "written")
 
     def act(machine: Machine) -> None:
+        machine.begin_elsewhere()
         functions.call(f"vault.{verb}_raw", (name, dict(values)))
 
     return Plan(
@@ -46,6 +48,7 @@ def absent(
     done = _DONE[operation]
 
     def act(machine: Machine) -> None:
+        machine.begin_elsewhere()
         functions.call(f"vault.{operation}_secret", (name,))
 
     return Plan(

@@ -86,7 +86,10 @@ def _read_of_groups(function):
     """The fields of groups that a module reads as `group.field`, or passes on by `_asdict`."""
     modules = {group.__module__ for group in function.spec.groups.values()} | {function.call.__module__}
     trees = [ast.parse(inspect.getsource(importlib.import_module(name))) for name in modules]
-    read = {node.attr for tree in trees for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
+    nodes = [node for tree in trees for node in ast.walk(tree)]
+    read = {node.attr for node in nodes if isinstance(node, ast.Attribute)}
+    if any(isinstance(node, ast.Name) and node.id == "getattr" for node in nodes):
+        read |= {node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)}
     fields = _of_groups(inspect.unwrap(function.call))
     return fields if "_asdict" in read else fields & read
 
@@ -110,6 +113,7 @@ def test_an_argument_of_any_value_is_declared_as_one(full):
     for group in function.spec.groups.values():
         declared |= inspect.get_annotations(group)
     free = {name for name, one in function.spec.parameters.items() if one.single and one.convert is None}
+    declared = {name: getattr(said, "__forward_arg__", said) for name, said in declared.items()}  # of a NamedTuple
     assert {declared.get(name, "AnyValue") for name in free if not function.spec.parameters[name].supplied} <= {
         "AnyValue"
     }
