@@ -50,6 +50,7 @@ _ALWAYS = {
     "file.pruned": _GONE,
     "file.rename": "a revert does not rename it back",
     "file.tidied": _GONE,
+    "gem.removed": _PACKAGE,
     "git.config_unset": _ENTRY,
     "grains.absent": _ENTRY,
     "group.absent": "files of the group stay without an owner, and a new group may get another id",
@@ -117,6 +118,7 @@ def _git(arguments: Mapping[str, Value]) -> str:
 _HARMLESS = """
 apache.configfile apache_conf.disabled apache_conf.enabled apache_module.disabled apache_module.enabled
 apache_site.disabled apache_site.enabled
+gem.installed gem.sources_add gem.sources_remove
 alias.present alternatives.auto alternatives.install alternatives.set cron.env_present cron.present
 debconf.set debconf.set_file docker_container.stopped docker_network.absent docker_network.present
 environ.setenv event.wait file.accumulated file.append file.blockreplace

@@ -25,6 +25,7 @@ _LOCATIONS = {
     **{name: f"{name}.state" for name in ("cmd", "file", "git", "iptables", "mount", "pkg", "pkgrepo", "user", "x509")},
     **{name: f"firewall.{name}" for name in ("firewalld", "nftables")},
     **{f"docker_{name}": f"docker.{name}" for name in ("container", "image", "network", "volume")},
+    "gem": "ruby.gem",
     "pip": "python.pip",
     **{
         f"postgres_{name}": f"postgres.{name}"

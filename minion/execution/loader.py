@@ -23,10 +23,71 @@ if TYPE_CHECKING:
     from extmods.loader import UserFunction, UserModules
 
 _NAMES = """
-    aliases alternatives apache archive beacons cmd config cp cron data debconf defaults dig disk dnsutil docker
-    environ event file firewalld git grains group hashutil hosts http ini iptables jinja jinja_filter kmod locale
-    log match mine mount network nftables pillar pip pkg postgres ps publish random saltcheck saltutil schedule
-    service shadow slsutil ssh state status supervisord sys sysctl system test timezone user vault virtualenv x509
+    aliases
+    alternatives
+    apache
+    archive
+    beacons
+    cmd
+    config
+    cp
+    cron
+    data
+    debconf
+    defaults
+    dig
+    disk
+    dnsutil
+    docker
+    environ
+    event
+    file
+    firewalld
+    gem
+    git
+    grains
+    group
+    hashutil
+    hosts
+    http
+    ini
+    iptables
+    jinja
+    jinja_filter
+    kmod
+    locale
+    log
+    match
+    mine
+    mount
+    network
+    nftables
+    pillar
+    pip
+    pkg
+    postgres
+    ps
+    publish
+    random
+    saltcheck
+    saltutil
+    schedule
+    service
+    shadow
+    slsutil
+    ssh
+    state
+    status
+    supervisord
+    sys
+    sysctl
+    system
+    test
+    timezone
+    user
+    vault
+    virtualenv
+    x509
 """
 
 MODULES = tuple(_NAMES.split())
@@ -38,6 +99,7 @@ Function = Callable[..., Any]
 
 _LOCATIONS = {
     **{name: f"servers.{name}" for name in ("apache",)},
+    "gem": "ruby.gem",
     **{
         name: f"{name}.module"
         for name in (
