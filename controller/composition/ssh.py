@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from controller.api.key_changes import KeyChanges
@@ -47,7 +48,10 @@ def _visits(shared: Shared, keys: KeyChanges) -> SshVisits:
 
     def ports() -> VisitPorts:
         folder = settings.pki_dir / "ssh"
-        commands = SshCommands(folder=folder, own_key=own_key(folder), config_file=settings.ssh.ssh_config_file)
+        config_file = settings.ssh.ssh_config_file
+        commands = SshCommands(
+            folder=folder, own_key=own_key(folder), config_file=config_file if Path(config_file).is_file() else ""
+        )
         return VisitPorts(
             commands=commands,
             bundle=bundles.of,

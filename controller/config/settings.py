@@ -661,6 +661,7 @@ KNOWN = frozenset(
         *RENDERERS,
         *PORTS,
         *ROOTS,
+        *SSH,
         *GIT_LISTS,
     )
 )

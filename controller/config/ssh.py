@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Any, TypeAlias
 
-from options.kinds import Count, Flag, Names, OptionalText, PortNumber, Prepare, Seconds, TextMapping, Wanted
+from options.kinds import Count, Flag, Names, OptionalText, Prepare, Seconds, TextMapping, Wanted
 
 ROSTERS = ("flat", "ansible", "cache", "sshconfig")
 
@@ -20,6 +20,11 @@ def _roster(value: Any) -> Any:
     return value
 
 
+def _port(value: Any) -> Any:
+    return int(value) if isinstance(value, str) and value.isdigit() else value
+
+
+PortOrText: TypeAlias = Annotated[int, Wanted("a port, 1 to 65535", ge=1, le=65535), Prepare(_port)]
 RosterKind: TypeAlias = Annotated[str, Wanted("one of " + ", ".join(ROSTERS)), Prepare(_roster)]
 
 
@@ -33,7 +38,7 @@ class SshSettings:
     roster_defaults: TextMapping = field(default_factory=dict, repr=False)
     """Of each entry."""
     ssh_user: OptionalText = "root"
-    ssh_port: PortNumber = 22
+    ssh_port: PortOrText = 22
     ssh_passwd: OptionalText = field(default="", repr=False)
     ssh_priv: OptionalText = ""
     """Private key; empty: `ssh/salt-ssh.rsa` in `pki_dir`, which is made where it is missing."""
@@ -46,7 +51,7 @@ class SshSettings:
     ssh_options: Names = ()
     """`-o` of ssh."""
     ssh_config_file: OptionalText = ""
-    """`-F` of ssh; empty: none is read."""
+    """`-F` of ssh, where there is such a file; empty: none is read."""
     ssh_max_procs: Count = 25
     """Connections that are made at the same time."""
     ssh_minion_opts: TextMapping = field(default_factory=dict, repr=False)

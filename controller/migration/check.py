@@ -24,8 +24,8 @@ _USUAL: Mapping[TreeKind, tuple[str, ...]] = {"states": ("/srv/salt",), "pillar"
 _ROOTS: Mapping[TreeKind, str] = {"states": "file_roots", "pillar": "pillar_roots"}
 
 _OTHER_FILES: tuple[tuple[str, str, Judgement], ...] = (
-    ("roster", "salt-ssh", Judgement("no counterpart", "there is no salt-ssh: install minions",
-                                     "docs/installation.md")),
+    ("roster", "salt-ssh", Judgement("different", "copy it to the configuration of the controller, for `saltern ssh`",
+                                     "docs/ssh.md")),
     *(
         (name, "salt-cloud", Judgement("no counterpart", "there is no salt-cloud: use the tools of the cloud, and "
                                        "enrolment tokens for its machines", "docs/keys.md"))

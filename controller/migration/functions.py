@@ -178,7 +178,7 @@ _OTHER_KINDS: Mapping[str, str] = {
     "clouds": "use the tools of the cloud",
     "auth": "passwords are those of PAM",
     "fileserver": "trees come from git and folders",
-    "roster": "there is no salt-ssh",
+    "roster": "rosters are flat, ansible, cache and sshconfig",
 }
 MODULE_KINDS = frozenset(
     (

@@ -86,8 +86,7 @@ _ABSENT = """
     hgfs_base hgfs_branch_method hgfs_mountpoint hgfs_remotes hgfs_root hgfs_saltenv_blacklist hgfs_saltenv_whitelist
     svnfs_branches svnfs_mountpoint svnfs_remotes svnfs_root svnfs_saltenv_blacklist svnfs_saltenv_whitelist svnfs_tags
     svnfs_trunk minionfs_blacklist minionfs_env minionfs_mountpoint minionfs_whitelist
-    cluster_peers ssh_config_file ssh_identities_only ssh_list_nodegroups ssh_passwd ssh_port
-    ssh_priv_passwd ssh_scan_ports ssh_sudo ssh_sudo_user ssh_user ssh_merge_pillar ssh_run_pre_flight
+    cluster_peers ssh_list_nodegroups ssh_scan_ports ssh_merge_pillar ssh_run_pre_flight
     enable_ssh_minions add_proxymodule_to_opts proxy_always_alive proxy_keep_alive proxy_keep_alive_interval
     proxy_merge_pillar_in_opts proxy_mines_pillar proxy_merge_grains_in_module proxy_deep_merge_pillar_in_opts
     proxy_merge_pillar_in_opts_strategy winrepo_remotes winrepo_remotes_ng winrepo_dir winrepo_dir_ng
@@ -109,11 +108,8 @@ _WITHOUT_LOSS: Mapping[str, tuple[Any, ...]] = {
     "proxy_keep_alive_interval": (1,),
     "proxy_merge_pillar_in_opts_strategy": ("smart",),
     "proxy_mines_pillar": (True,),
-    "ssh_port": ("22", 22),
     "ssh_scan_ports": ("22", 22),
-    "ssh_user": ("root",),
     "ssh_merge_pillar": (True,),
-    "ssh_config_file": ("/etc/salt/ssh_config",),
     "thorium_top": ("top.sls",),
     "winrepo_remotes": (["https://github.com/saltstack/salt-winrepo.git"],),
     "winrepo_remotes_ng": (["https://github.com/saltstack/salt-winrepo-ng.git"],),
@@ -125,11 +121,7 @@ _WITHOUT_LOSS: Mapping[str, tuple[Any, ...]] = {
 """Values of these that are Salt's defaults: nothing is missed then."""
 
 INSTEAD: Mapping[str, tuple[str, str]] = {
-    "roster": ("there is no salt-ssh: install minions", "docs/installation.md"),
-    "rosters": ("there is no salt-ssh: install minions", "docs/installation.md"),
-    "roster_file": ("there is no salt-ssh: install minions", "docs/installation.md"),
-    "roster_defaults": ("there is no salt-ssh: install minions", "docs/installation.md"),
-    "ssh_minion_opts": ("there is no salt-ssh: install minions", "docs/installation.md"),
+    "rosters": ("name the file as `roster_file`", "docs/ssh.md"),
     "proxy": ("there is no salt-proxy", "docs/limitations.md"),
     "hgfs_remotes": ("trees come from git and folders: convert the repository to git", "docs/configuration.md"),
     "svnfs_remotes": ("trees come from git and folders: convert the repository to git", "docs/configuration.md"),

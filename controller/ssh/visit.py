@@ -116,6 +116,11 @@ class Visit:
             reading.cancel()
             await process.wait()
 
+    @property
+    def is_bridged(self) -> bool:
+        """Whether the agent there can connect: whoever is connected before is that of an earlier visit."""
+        return self._bridge is not None
+
     async def finish(self) -> None:
         """Nobody wants anything more: the agent ends when nothing is on its way."""
         if self._bridge is not None:

@@ -98,7 +98,7 @@ class SshVisits:
             with contextlib.suppress(ServiceError):
                 await self._read("", None)
         while True:
-            waiting = [each for each in self._open.values() if not each.ready.done()]
+            waiting = [each for each in self._open.values() if each.visit.is_bridged and not each.ready.done()]
             for each in waiting:
                 if self.sessions.session(each.visit.target.id) is not None:
                     each.ready.set_result(None)
@@ -305,6 +305,7 @@ class SshVisits:
             each.task.cancel()
             return
         each.finishing = True
+        log.info("visit ends", minion=each.visit.target.id)
         task = asyncio.create_task(each.visit.finish())
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)

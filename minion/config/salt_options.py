@@ -168,7 +168,9 @@ NEEDLESS: tuple[tuple[str, str], ...] = (
     (
         "it is an option of the controller",
         """auto_accept reactor event_return event_return_blacklist event_return_whitelist master_job_cache engines
-        interface autosign_timeout permissive_pki_access cluster_pool_port range_server""",
+        interface autosign_timeout permissive_pki_access cluster_pool_port range_server
+        ssh_config_file ssh_identities_only ssh_passwd ssh_port ssh_priv_passwd ssh_sudo ssh_sudo_user ssh_timeout
+        ssh_user ssh_priv ssh_options ssh_max_procs""",
     ),
     (
         "it is an option of minions: write it into their configuration",
