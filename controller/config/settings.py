@@ -679,6 +679,7 @@ POLICY = frozenset(
         "events",
         "retry",
         "windows",
+        "visits",
         "suspend",
         "policies",
         "rollout",
