@@ -48,6 +48,10 @@ _CONFIGURED = {
     "docker": ("docker.machine", "docker.url", "docker.version"),
     "host": ("hosts.file",),
     "iptables": ("iptables.save_filters",),
+    "mysql": tuple(
+        f"mysql.{name}"
+        for name in ("db", "default_file", "default_group", "host", "pass", "port", "ssl", "unix_socket", "user")
+    ),
     "postgres": tuple(
         f"postgres.{name}" for name in ("bins_dir", "host", "maintenance_db", "pass", "port", "timeout", "user")
     ),

@@ -42,6 +42,7 @@ _LOCATIONS = {
             "user",
         )
     },
+    **{f"mysql_{name}": f"mysql.{name}" for name in ("database", "grants", "query", "user")},
     "ssh_auth": "ssh.auth",
     "ssh_known_hosts": "ssh.known_hosts",
     "vault": "vault.policy",

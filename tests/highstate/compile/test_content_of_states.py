@@ -24,6 +24,7 @@ CONFIGURED = {
     "host": "hosts.file",
     "iptables": "iptables.save_filters",
     **{name.partition(".")[0]: "docker.url" for name in names() if name.startswith("docker_")},
+    **{name.partition(".")[0]: "mysql.host" for name in names() if name.startswith("mysql_")},
     **{name.partition(".")[0]: "postgres.host" for name in names() if name.startswith("postgres_")},
 }
 """State module -> the option that it reads (`minion.machine.configured`), and that pillar and grains may set."""
@@ -121,7 +122,7 @@ def test_what_is_looked_up_in_pillar_and_grains_is_digested(full):
 def test_an_option_that_is_read_is_digested(full):
     state, _, fun = full.partition(".")
     own = inspect.getmodule(inspect.unwrap(find(state, fun, "s").call))
-    if not state.startswith(("docker_", "postgres_")):  # the library that they share reads it
+    if not state.startswith(("docker_", "mysql_", "postgres_")):  # the library that they share reads it
         assert ("configured" in vars(own)) == (state in CONFIGURED)
     if option := CONFIGURED.get(state):
         one, two = f"{{{option}: one}}", f"{{{option}: two}}"

@@ -1,0 +1,1 @@
+"""State modules of MySQL and MariaDB, one file a module."""

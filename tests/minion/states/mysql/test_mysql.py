@@ -1,0 +1,59 @@
+"""States of MySQL on a real MariaDB server, on a socket of its own."""
+
+import shutil
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+
+import pytest
+
+from highstate.files import MemoryFiles
+from minion.machine.machine import LocalMachine
+from minion.providers.mysql.session import MysqlLogin, session_of
+
+
+@pytest.fixture(scope="module")
+def login():
+    if not shutil.which("mariadbd") or not shutil.which("mariadb-install-db"):
+        pytest.skip("there is no MariaDB server")
+    folder = Path(tempfile.mkdtemp(prefix="saltern-my-", dir="/dev/shm" if Path("/dev/shm").is_dir() else None))
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    data, size = f"--datadir={folder}/data", "--innodb-log-file-size=4M"
+    install = ["mariadb-install-db", "--no-defaults", data, size, "--user=root", "--skip-test-db"]
+    subprocess.run([*install, "--auth-root-authentication-method=normal"], check=True, **quiet)
+    server = subprocess.Popen(
+        ["mariadbd", "--no-defaults", data, size, "--user=root", f"--socket={folder}/s", "--skip-networking"], **quiet
+    )
+    end = time.monotonic() + 60
+    while not (folder / "s").exists():
+        assert time.monotonic() < end, "MariaDB does not answer"
+        time.sleep(0.02)
+    yield {"connection_unix_socket": str(folder / "s"), "connection_user": "root"}
+    server.kill()
+    server.wait()
+    shutil.rmtree(folder)
+
+
+def test_a_database_its_user_and_what_it_may(converge, login):
+    assert converge("mysql_database.present", "a_b", character_set="utf8", **login).changes == {"a_b": "Present"}
+    assert converge("mysql_database.present", "a_b", character_set="utf8", **login).changes == {}
+    found = converge("mysql_database.present", "a_b", character_set="latin1", **login).changes
+    assert found["character_set"] == {"before": "utf8mb3", "now": "latin1"}
+    secret = "it's\\a `secret`"
+    first = converge("mysql_user.present", "joe", password=secret, **login)
+    assert first.changes == {"joe": "Present"}
+    assert "secret" not in str(first)
+    assert converge("mysql_user.present", "joe", password=secret, **login).changes == {}
+    grant = {"database": "a_b.*", "user": "joe", **login}
+    assert converge("mysql_grants.present", "g", grant="select, insert", **grant).changes == {"g": "Present"}
+    assert converge("mysql_grants.present", "g", grant="SELECT", **grant).changes == {}
+    assert converge("mysql_grants.present", "g", grant="select", revoke_first=True, **grant).changes == {"g": "Present"}
+    assert converge("mysql_grants.absent", "g", grant="all", **grant).changes == {"g": "Absent"}
+    machine = LocalMachine(sources_port=MemoryFiles({}))
+    joe = session_of(machine, MysqlLogin(**{**login, "connection_user": "joe", "connection_pass": secret}))
+    assert joe.rows(machine, "SELECT 1 AS n") == [{"n": "1"}]
+    assert converge("mysql_user.present", "joe", password="other", **login).changes == {"joe": "Updated"}
+    assert joe.refuses(machine)
+    assert converge("mysql_user.absent", "joe", **login).changes == {"joe": "Absent"}
+    assert converge("mysql_database.absent", "a_b", **login).changes == {"a_b": "Absent"}
