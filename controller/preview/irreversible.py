@@ -73,6 +73,10 @@ _ALWAYS = {
     "pkg.purged": _CONFIG,
     "pkg.removed": _PACKAGE,
     "pkg.uptodate": _VERSION,
+    "mysql_database.absent": "the database is deleted, with all that is in it",
+    "mysql_query.run": "what a statement has changed is not taken back",
+    "mysql_query.run_file": "what a statement has changed is not taken back",
+    "mysql_user.absent": _ROLE,
     "postgres_cluster.absent": _CLUSTER,
     "postgres_database.absent": "the database is deleted, with all that is in it",
     "postgres_extension.absent": "what is of the extension's types is deleted with it",
@@ -135,6 +139,7 @@ saltutil.sync_grains saltutil.sync_modules saltutil.sync_outputters saltutil.syn
 saltutil.sync_renderers saltutil.sync_returners saltutil.sync_states saltutil.sync_tops saltutil.sync_utils
 beacon.absent beacon.disabled beacon.enabled beacon.present schedule.absent schedule.disabled
 schedule.enabled schedule.present service.dead service.disabled
+mysql_database.present mysql_grants.absent mysql_grants.present mysql_user.present
 postgres_cluster.present postgres_database.present postgres_extension.present postgres_group.present
 postgres_initdb.present postgres_language.absent postgres_language.present postgres_privileges.absent
 postgres_privileges.present postgres_schema.absent postgres_schema.present postgres_tablespace.absent

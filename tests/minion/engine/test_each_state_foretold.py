@@ -28,6 +28,7 @@ ELSEWHERE = {
     "kmod": "tests/minion/states/test_system.py",
     "vault": "tests/minion/states/vault/test_vault_states.py",
     "vault_secret": "tests/minion/states/vault/test_vault_states.py",
+    **{f"mysql_{name}": "tests/minion/states/mysql" for name in ("database", "grants", "query", "user")},
     "supervisord": "tests/minion/states/test_supervisord.py",
     "mount.swap": "tests/minion/states/test_system.py",
     "pkg.group_installed": "it is pkg.installed of what the group stands for",
