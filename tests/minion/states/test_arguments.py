@@ -89,7 +89,9 @@ def _read_of_groups(function):
     nodes = [node for tree in trees for node in ast.walk(tree)]
     read = {node.attr for node in nodes if isinstance(node, ast.Attribute)}
     if any(isinstance(node, ast.Name) and node.id == "getattr" for node in nodes):
-        read |= {node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)}
+        texts = {node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)}
+        beginnings = tuple(text for text in texts if text.endswith("_"))  # of names that are put together
+        read |= {name for name in _of_groups(inspect.unwrap(function.call)) if name.startswith(beginnings)} | texts
     fields = _of_groups(inspect.unwrap(function.call))
     return fields if "_asdict" in read else fields & read
 

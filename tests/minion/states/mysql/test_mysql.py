@@ -57,3 +57,21 @@ def test_a_database_its_user_and_what_it_may(converge, login):
     assert joe.refuses(machine)
     assert converge("mysql_user.absent", "joe", **login).changes == {"joe": "Absent"}
     assert converge("mysql_database.absent", "a_b", **login).changes == {"a_b": "Absent"}
+
+
+def test_queries(converge, login, tmp_path):
+    converge("mysql_database.present", "q", **login)
+    on = {"database": "q", "overwrite": False, **login}
+    made = converge("mysql_query.run", "m", query="CREATE TABLE t (n int)", output=str(tmp_path / "made"), **on)
+    assert made.result is True, made.comment
+    assert made.changes == {"query": f"Executed. Output into {tmp_path / 'made'}"}
+    assert converge("mysql_query.run", "m", query="DROP TABLE t", output=str(tmp_path / "made"), **on).changes == {}
+    statements = tmp_path / "statements.sql"
+    statements.write_text("INSERT INTO t VALUES (7);\nSELECT n FROM t;\n")
+    read = converge("mysql_query.run_file", "r", query_file=str(statements), output=str(tmp_path / "read"), **on)
+    assert read.result is True
+    assert "7" in (tmp_path / "read").read_text()
+    missing = converge(
+        "mysql_query.run", "m", query="SELECT 1", output=str(tmp_path / "x"), **{**on, "database": "none"}
+    )
+    assert missing.result is False
