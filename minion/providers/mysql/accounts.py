@@ -49,7 +49,7 @@ class MysqlUser:
     row: ResultRow = field(repr=False)
     """All that mysql.user says."""
 
-    def has_password(self, wanted: Secret) -> bool | None:
+    def has_password(self, wanted: AccountPassword) -> bool | None:
         """Whether it is this password; None where that cannot be told."""
         if self.plugin not in _OWN_PASSWORD:
             return None if self.plugin == wanted.plugin else False
@@ -57,7 +57,7 @@ class MysqlUser:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Secret:
+class AccountPassword:
     """The password of a user: plain, or what the server keeps of it."""
 
     text: str = field(repr=False)
@@ -94,12 +94,12 @@ def server_kind(machine: Reader, session: MysqlSession) -> MysqlServerKind:
     return MysqlServerKind(version=str(session.rows(machine, "SELECT VERSION() AS v")[0]["v"]))
 
 
-def creation(kind: MysqlServerKind, user: str, host: str, secret: Secret | None, *, by_socket: bool) -> str:
+def creation(kind: MysqlServerKind, user: str, host: str, secret: AccountPassword | None, *, by_socket: bool) -> str:
     """The statement that makes a user; without a secret one that needs no password."""
     return f"CREATE USER {account(user, host)}{_identified(kind, secret, by_socket=by_socket)}"
 
 
-def alteration(kind: MysqlServerKind, user: str, host: str, secret: Secret | None, *, by_socket: bool) -> str:
+def alteration(kind: MysqlServerKind, user: str, host: str, secret: AccountPassword | None, *, by_socket: bool) -> str:
     """The statement that changes the password of a user, or how it is let in."""
     who = account(user, host)
     if secret is None and not by_socket:
@@ -107,7 +107,7 @@ def alteration(kind: MysqlServerKind, user: str, host: str, secret: Secret | Non
     return f"ALTER USER {who}{_identified(kind, secret, by_socket=by_socket)}"
 
 
-def _identified(kind: MysqlServerKind, secret: Secret | None, *, by_socket: bool) -> str:
+def _identified(kind: MysqlServerKind, secret: AccountPassword | None, *, by_socket: bool) -> str:
     via = "VIA" if kind.is_mariadb else "WITH"
     if by_socket:
         return f" IDENTIFIED {via} {kind.socket_plugin}"

@@ -12,7 +12,7 @@ from minion.arguments.types import Ignored, IsTrue, Value
 from minion.machine.failure import StateFailed
 from minion.machine.plan import Plan, Reader, StateFunction
 from minion.providers.mysql import accounts
-from minion.providers.mysql.accounts import NATIVE, MysqlUser, Secret
+from minion.providers.mysql.accounts import NATIVE, AccountPassword, MysqlUser
 from minion.providers.mysql.session import MysqlLogin, MysqlSession, session_of
 from minion.providers.mysql.sql import account
 from minion.states.mysql.plans import changing
@@ -23,7 +23,7 @@ _FOUND = Ignored("what the server keeps of a password is found without it")
 class _Way(NamedTuple):
     """How a user is let in."""
 
-    secret: Secret | None
+    secret: AccountPassword | None
     passwordless: bool
     by_socket: bool
 
@@ -60,7 +60,7 @@ def present(
         raise StateFailed("A user that is let in by unix_socket has no password: leave one of them out")
     if not given and not allow_passwordless and not unix_socket:
         raise StateFailed("Either password or password_hash must be specified, unless allow_passwordless is True")
-    secret = Secret(text=given, is_hash=not password, plugin=auth_plugin) if given else None
+    secret = AccountPassword(text=given, is_hash=not password, plugin=auth_plugin) if given else None
     way = _Way(secret, allow_passwordless, unix_socket)
     session = session_of(machine, login)
     kind, found = accounts.found_user(machine, session, name, host)
