@@ -172,7 +172,11 @@ class ArgumentSpec(NamedTuple):
     def signature(self, *first: str) -> inspect.Signature:
         """The signature as callers see it, after the parameters named `first`; without types."""
         whole = [inspect.Parameter(one, inspect.Parameter.POSITIONAL_OR_KEYWORD) for one in first]
-        whole += [inspect.Parameter(one.name, one.kind, default=one.default) for one in self.all if not one.supplied]
+        whole += [
+            inspect.Parameter(one.name, one.kind, default=one.default)
+            for one in self.all
+            if not one.supplied and one.name.isidentifier()
+        ]
         return inspect.Signature(sorted(whole, key=lambda one: one.kind))
 
 
