@@ -13,9 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import jinja2
 import yaml
-from jinja2.sandbox import SandboxedEnvironment
 
 from controller.config.ssh import SshSettings
 from controller.ssh.target import BadRoster, SshTarget, target_of
@@ -92,6 +90,10 @@ def _text_of(path: Path) -> str:
 
 def _flat(text: str, place: str) -> dict[str, Any]:
     """A template that makes YAML; a first line `#!jinja|yaml` says no more than that."""
+    # Here, and not above: Jinja is some MiB of a controller that visits nobody.
+    import jinja2
+    from jinja2.sandbox import SandboxedEnvironment
+
     try:
         rendered = SandboxedEnvironment(undefined=jinja2.StrictUndefined).from_string(text).render()
         found = yaml.load(rendered, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)) or {}  # noqa: S506 - safe

@@ -276,7 +276,7 @@ def test_a_controller_that_is_stopped_goes_on_too(make_rig):
 
 def test_pause_resume_and_soft_kill(make_rig):
     rig = make_rig()
-    rig.wait_applied(write(rig, slow=SLOW.format(seconds=1)))
+    rig.wait_applied(write(rig, slow=SLOW.format(seconds=3)))
     jid = begun(rig, "orch.slow")
     rig.saltern("runner", "state.pause", jid, "third")
     rig.wait(

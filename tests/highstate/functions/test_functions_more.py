@@ -64,11 +64,9 @@ def test_functions(expression, expected):
     assert value(expression, files={"pkg/sub/init.sls": ""}) == expected
 
 
-@pytest.mark.parametrize(
-    "call", ["network.get_hostname", "random.rand_int", "cp.cache_file", "vault.read_secret", "sdb.get"]
-)
+@pytest.mark.parametrize("call", ["network.get_hostname", "random.rand_int", "cp.cache_file", "sdb.get"])
 def test_what_cannot_be_told_is_asked_of_the_machine(call):
-    arguments = {"cp.cache_file": ["salt://x"], "vault.read_secret": ["a"], "sdb.get": ["sdb://x/y"]}.get(call, [])
+    arguments = {"cp.cache_file": ["salt://x"], "sdb.get": ["sdb://x/y"]}.get(call, [])
     expression = f"salt['{call}'](*{arguments})"
     with pytest.raises(RenderFailed) as caught:
         value(expression, grains={})
@@ -133,4 +131,4 @@ def test_what_the_controller_cannot_answer_is_not_said_of_the_machine():
 def test_a_vault_that_is_not_configured_is_named(call):
     with pytest.raises(RenderFailed, match="no vault is configured") as failed:
         value(f"salt['{call}']('secret/x')")
-    assert failed.value.live == call
+    assert failed.value.live == "", "a minion is not asked: its answers are kept as they are"

@@ -17,6 +17,7 @@ from minion.engine.engine import StateEngine
 from minion.execution import CallFailed, Context, Modules
 from minion.machine.failure import StateFailed
 from minion.machine.machine import LocalMachine
+from minion.machine.plan import Plan
 from minion.states import supervisord
 
 CONFIGURATION = """
@@ -225,8 +226,17 @@ def test_a_program_that_ends_again_and_again_is_a_failure(supervised, machine):
     (supervised.top / "conf.d/bad.conf").write_text("[program:bad]\ncommand=false\nstartretries=1000\n")
     supervised.say("update")
     supervised.wait(lambda: supervised.states()["bad"] == "BACKOFF")
-    plan = supervisord.running(machine, "bad", place=supervisord.SupervisorPlace(**supervised.place))
-    assert (plan.changes, plan.result) == ((), False)
+    place = supervisord.SupervisorPlace(**supervised.place)
+    # It is STARTING for a moment, each second or so.
+    plans: list[Plan] = []
+
+    def fails():
+        plans.append(supervisord.running(machine, "bad", place=place))
+        return plans[-1].result is False
+
+    supervised.wait(fails)
+    plan = plans[-1]
+    assert plan.changes == ()
     assert plan.comment.startswith("supervisord starts it again and again: bad: BACKOFF ")
 
 

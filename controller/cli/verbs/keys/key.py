@@ -17,6 +17,7 @@ from controller.cli.verbs.keys.enrolling import add_key, rotate, rotate_controll
 from controller.cli.verbs.keys.generating import generate
 from controller.schema.keys import ControllerKey, KeyView
 
+_KEY_CHARACTERS = 40  # of a CURVE key in Z85
 _MEANINGLESS = {
     "keysize": "--keysize means nothing here: CURVE keys have one size",
     "rotate_aes_key": "--rotate-aes-key means nothing here: each connection has session keys of its own",
@@ -181,7 +182,16 @@ def gen_command(name: str, folder: Path, out: str) -> None:
     generate(name, folder, out)
 
 
-@key_command.command("add")
+class _WithKey(click.Command):
+    """A key in Z85 may begin with a dash, and is no option then."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        keys = [word for word in args if word.startswith("-") and len(word) == _KEY_CHARACTERS and "--" not in args]
+        rest = [word for word in args if word not in keys]
+        return super().parse_args(ctx, [*rest, "--", *keys] if keys else args)
+
+
+@key_command.command("add", cls=_WithKey)
 @click.argument("minion")
 @click.argument("key", metavar="KEY|FILE")
 @click.option("--relay", is_flag=True, help="It is the key of a relay (`saltern relay --key`), which carries minions.")
