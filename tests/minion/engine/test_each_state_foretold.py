@@ -18,22 +18,25 @@ HARMLESS = frozenset(("archive", "cmd", "environ", "event", "file", "git", "grai
 """Modules whose cases change nothing but their own folder."""
 
 ELSEWHERE = {
-    "firewalld": "tests/minion/states/firewall/test_firewalld.py",
     "docker_container": "tests/minion/states/docker/test_foretold.py",
     "docker_image": "tests/minion/states/docker/test_foretold.py",
     "docker_network": "tests/minion/states/docker/test_foretold.py",
     "docker_volume": "tests/minion/states/docker/test_foretold.py",
-    "nftables": "tests/minion/states/firewall/test_nftables.py",
+    "firewalld": "tests/minion/states/firewall/test_firewalld.py",
     "iptables": "tests/minion/states/test_iptables.py",
     "kmod": "tests/minion/states/test_system.py",
-    "vault": "tests/minion/states/vault/test_vault_states.py",
-    "vault_secret": "tests/minion/states/vault/test_vault_states.py",
-    **{f"mysql_{name}": "tests/minion/states/mysql" for name in ("database", "grants", "query", "user")},
-    "supervisord": "tests/minion/states/test_supervisord.py",
     "mount.swap": "tests/minion/states/test_system.py",
+    "mysql_database": "tests/minion/states/mysql",
+    "mysql_grants": "tests/minion/states/mysql",
+    "mysql_query": "tests/minion/states/mysql",
+    "mysql_user": "tests/minion/states/mysql",
+    "nftables": "tests/minion/states/firewall/test_nftables.py",
     "pkg.group_installed": "it is pkg.installed of what the group stands for",
     "pkg.uptodate": "tests/minion/providers/pkg/test_rpm.py",
     "service": "tests/minion/providers/service/test_services.py",
+    "supervisord": "tests/minion/states/test_supervisord.py",
+    "vault": "tests/minion/states/vault/test_vault_states.py",
+    "vault_secret": "tests/minion/states/vault/test_vault_states.py",
 }
 """Functions without a case, or their module -> where their predictions are compared, or why nowhere."""
 
