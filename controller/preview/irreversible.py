@@ -30,6 +30,8 @@ _ENTRY = "an entry that nobody else has written down is not brought back"
 _ALWAYS = {
     "alias.absent": _ENTRY,
     "alternatives.remove": _ENTRY,
+    "at.absent": "jobs are deleted, with what they would have run",
+    "at.present": "a job that a state has added stays in the queue",
     "cmd.run": _COMMAND,
     "cmd.script": _COMMAND,
     "cmd.wait": _COMMAND,
@@ -123,7 +125,8 @@ _HARMLESS = """
 apache.configfile apache_conf.disabled apache_conf.enabled apache_module.disabled apache_module.enabled
 apache_site.disabled apache_site.enabled
 gem.installed gem.sources_add gem.sources_remove
-alias.present alternatives.auto alternatives.install alternatives.set cron.env_present cron.present
+alias.present at.watch keyboard.system keyboard.xorg
+alternatives.auto alternatives.install alternatives.set cron.env_present cron.present
 debconf.set debconf.set_file docker_container.stopped docker_network.absent docker_network.present
 environ.setenv event.wait file.accumulated file.append file.blockreplace
 file.cached file.comment file.decode file.exists file.keyvalue file.line file.managed file.missing file.mknod

@@ -27,6 +27,7 @@ _NAMES = """
     alternatives
     apache
     archive
+    at
     beacons
     cmd
     config
@@ -54,6 +55,7 @@ _NAMES = """
     iptables
     jinja
     jinja_filter
+    keyboard
     kmod
     locale
     log
@@ -123,7 +125,20 @@ _LOCATIONS = {
     **{name: f"python.{name}" for name in ("pip", "virtualenv")},
     **{
         name: f"system.{name}"
-        for name in ("disk", "kmod", "locale", "mount", "ps", "service", "status", "sysctl", "system", "timezone")
+        for name in (
+            "at",
+            "disk",
+            "keyboard",
+            "kmod",
+            "locale",
+            "mount",
+            "ps",
+            "service",
+            "status",
+            "sysctl",
+            "system",
+            "timezone",
+        )
     },
 }
 """Below `minion.modules`, where it is not the name itself."""

@@ -18,12 +18,14 @@ HARMLESS = frozenset(("archive", "cmd", "environ", "event", "file", "git", "grai
 """Modules whose cases change nothing but their own folder."""
 
 ELSEWHERE = {
+    "at": "tests/minion/states/test_at.py",
     "docker_container": "tests/minion/states/docker/test_foretold.py",
     "docker_image": "tests/minion/states/docker/test_foretold.py",
     "docker_network": "tests/minion/states/docker/test_foretold.py",
     "docker_volume": "tests/minion/states/docker/test_foretold.py",
     "firewalld": "tests/minion/states/firewall/test_firewalld.py",
     "iptables": "tests/minion/states/test_iptables.py",
+    "keyboard": "tests/minion/states/test_keyboard.py",
     "kmod": "tests/minion/states/test_system.py",
     "mount.swap": "tests/minion/states/test_system.py",
     "mysql_database": "tests/minion/states/mysql",

@@ -20,6 +20,7 @@ SALT = json.loads(RECORDED.read_text())
 _OF_THE_ENGINE = {"name", "sfun", "require"}
 """What every state takes."""
 _PASSED_ON = {
+    "at.watch": "at.present",
     "cmd.wait": "cmd.run", "cmd.watch": "cmd.run", "cmd.wait_script": "cmd.script", "event.wait": "event.send",
 }  # fmt: skip
 """Functions whose arguments wait for a watch: those of the function that it calls."""
