@@ -28,6 +28,8 @@ _ROLE = (
 _ENTRY = "an entry that nobody else has written down is not brought back"
 
 _ALWAYS = {
+    "acl.absent": _ENTRY,
+    "acl.list_absent": _ENTRY,
     "alias.absent": _ENTRY,
     "alternatives.remove": _ENTRY,
     "at.absent": "jobs are deleted, with what they would have run",
@@ -122,6 +124,7 @@ def _git(arguments: Mapping[str, Value]) -> str:
 
 
 _HARMLESS = """
+acl.list_present acl.present
 apache.configfile apache_conf.disabled apache_conf.enabled apache_module.disabled apache_module.enabled
 apache_site.disabled apache_site.enabled
 gem.installed gem.sources_add gem.sources_remove

@@ -21,6 +21,7 @@ from minion.machine.umask import MaskedMachine, umask_of
 
 _BRING_NOTHING = frozenset(
     (
+        "acl",
         "apache_conf",
         "apache_module",
         "apache_site",

@@ -18,6 +18,7 @@ from minion.machine.plan import Plan, Reader, StateFunction, Value
 from options.near_names import near
 
 _LOCATIONS = {
+    "acl": "security.acl",
     "apache": "apache.configfile",
     "apache_conf": "apache.conf",
     "apache_module": "apache.module",

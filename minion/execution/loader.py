@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from extmods.loader import UserFunction, UserModules
 
 _NAMES = """
+    acl
     aliases
     alternatives
     apache
@@ -119,6 +120,7 @@ _LOCATIONS = {
             "x509",
         )
     },
+    **{name: f"security.{name}" for name in ("acl",)},
     **{name: f"firewall.{name}" for name in ("firewalld", "nftables")},
     **{name: f"accounts.{name}" for name in ("group", "shadow", "ssh", "user")},
     **{name: f"network.{name}" for name in ("dig", "dnsutil", "hosts", "http", "iptables")},

@@ -22,9 +22,16 @@ from minion.execution import loader
 _GOLDEN = Path(__file__).resolve().parents[2] / "tests/golden"
 RECORDED = _GOLDEN / "state-arguments.json"
 RECORDED_MODULES = _GOLDEN / "module-arguments.json"
-FILES = {"debconf": "debconfmod", "ini": "ini_manage", "pip": "pip_state", "virtualenv": "virtualenv_mod"}
+FILES = {
+    "acl": "linux_acl",
+    "debconf": "debconfmod",
+    "ini": "ini_manage",
+    "pip": "pip_state",
+    "virtualenv": "virtualenv_mod",
+}
 """State modules whose files have another name."""
 MODULE_FILES = {
+    "acl": "linux_acl",
     "cmd": "cmdmod", "debconf": "debconfmod", "group": "groupadd", "ini": "ini_manage", "locale": "localemod",
     "log": "logmod", "pkg": "aptpkg", "random": "mod_random", "service": "systemd_service", "shadow": "linux_shadow",
     "sys": "sysmod", "sysctl": "linux_sysctl", "user": "useradd", "virtualenv": "virtualenv_mod",

@@ -24,6 +24,7 @@ from tools.docs.states_table import installed, placed, postgresql, run_hooks
 
 RECORDED = Path(__file__).resolve().parents[2] / "tests/golden/states-machine.json"
 COMPARED = (
+    "acl",
     "apache", "apache_conf", "apache_module", "apache_site",
     "archive", "cron", "debconf", "environ", "git", "group", "host", "ini", "kmod", "locale", "mount", "network", "pip",
     "postgres_database", "postgres_extension", "postgres_group", "postgres_initdb", "postgres_language",

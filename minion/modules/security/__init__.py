@@ -1,0 +1,1 @@
+"""Execution modules of who may do what: access control lists, SELinux."""

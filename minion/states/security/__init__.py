@@ -1,0 +1,1 @@
+"""States of who may do what: access control lists, SELinux."""
