@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 _NAMES = """
-    acme aliases alternatives ansiblegate apache aptpkg archive artifactory at augeas aws_sqs bcache beacons
+    acl acme aliases alternatives ansiblegate apache aptpkg archive artifactory at augeas aws_sqs bcache beacons
     bigip boto_ec2 bridge btrfs cabal cassandra_cql chocolatey chronos cloud cmd composer consul
     container_resource cpan cron cryptdev csf cyg daemontools data ddns debconf debuild_pkgbuild devmap dig disk
     djangomod dnsmasq dnsutil docker dockercompose dockermod drac drbd ebuildpkg elasticsearch etcd ethtool
