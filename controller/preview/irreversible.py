@@ -25,6 +25,7 @@ _CLUSTER = "the databases are deleted, with all that is in them"
 _ROLE = (
     "the role is deleted, with its password and its privileges; a revert does not bring back those that no state gives"
 )
+_NODE = "a node that joins a cluster loses what it holds, and a revert does not have it leave"
 _ENTRY = "an entry that nobody else has written down is not brought back"
 
 _ALWAYS = {
@@ -86,6 +87,10 @@ _ALWAYS = {
     "postgres_extension.absent": "what is of the extension's types is deleted with it",
     "postgres_group.absent": _ROLE,
     "postgres_user.absent": _ROLE,
+    "rabbitmq_cluster.join": _NODE,
+    "rabbitmq_cluster.joined": _NODE,
+    "rabbitmq_user.absent": _ROLE,
+    "rabbitmq_vhost.absent": "the virtual host is deleted, with its queues and messages",
     "ssh_auth.manage": "keys that are not in the list are deleted",
     "vault.policy_absent": "the rules of the policy are deleted",
     "vault_secret.absent": "the secret, or its newest version, is deleted",
@@ -150,6 +155,8 @@ postgres_cluster.present postgres_database.present postgres_extension.present po
 postgres_initdb.present postgres_language.absent postgres_language.present postgres_privileges.absent
 postgres_privileges.present postgres_schema.absent postgres_schema.present postgres_tablespace.absent
 postgres_tablespace.present postgres_user.present
+rabbitmq_plugin.disabled rabbitmq_plugin.enabled rabbitmq_policy.absent rabbitmq_policy.present
+rabbitmq_upstream.absent rabbitmq_upstream.present rabbitmq_user.present rabbitmq_vhost.present
 service.enabled service.masked service.running service.unmasked ssh_auth.absent ssh_auth.present
 ssh_known_hosts.absent ssh_known_hosts.present stateconf.context stateconf.set supervisord.dead
 supervisord.running sysctl.present

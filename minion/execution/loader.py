@@ -71,6 +71,7 @@ _NAMES = """
     postgres
     ps
     publish
+    rabbitmq
     random
     saltcheck
     saltutil
@@ -101,7 +102,7 @@ Function = Callable[..., Any]
 """`f(context, *arguments) -> value`, the value being what YAML and msgpack know."""
 
 _LOCATIONS = {
-    **{name: f"servers.{name}" for name in ("apache",)},
+    **{name: f"servers.{name}" for name in ("apache", "rabbitmq")},
     "gem": "ruby.gem",
     **{
         name: f"{name}.module"

@@ -1,0 +1,1 @@
+"""RabbitMQ as its own programs show and change it."""
