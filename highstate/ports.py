@@ -59,7 +59,7 @@ class Secrets(Protocol):
         """Names below a path."""
 
 
-SECRET_SOURCES = frozenset({"vault"})
+SECRET_SOURCES = frozenset({"aws_secrets_manager", "aws_ssm", "azure_key_vault", "google_secret_manager", "vault"})
 """External pillars all of whose values are secrets, and shown nowhere."""
 
 

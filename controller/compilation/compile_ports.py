@@ -13,7 +13,17 @@ from typing import TYPE_CHECKING
 
 import yaml
 
-from controller.adapters.external_pillars import CommandSource, FileTree, HttpSource, VaultPillar
+from controller.adapters.external_pillars import (
+    KEY_VAULT,
+    PARAMETERS,
+    SECRET_MANAGER,
+    SECRETS_MANAGER,
+    CommandSource,
+    FileTree,
+    HttpSource,
+    NamedSecrets,
+    VaultPillar,
+)
 from controller.adapters.tops import ExtNodes
 from controller.config.sections import PortOptions
 from highstate.ports import CompilePorts, PillarSource, TopSource
@@ -72,6 +82,10 @@ def _made(key: _ByContent) -> tuple[CompilePorts, Plugins | None, Vault | None]:
         "http_yaml": HttpSource(_yaml),
         "http_json": HttpSource(json.loads),
         "file_tree": FileTree(given.nodegroups),
+        "aws_secrets_manager": NamedSecrets(SECRETS_MANAGER),
+        "aws_ssm": NamedSecrets(PARAMETERS),
+        "google_secret_manager": NamedSecrets(SECRET_MANAGER),
+        "azure_key_vault": NamedSecrets(KEY_VAULT),
     }
     if vault is not None:
         sources["vault"] = VaultPillar(vault.read_own)

@@ -15,6 +15,7 @@ from controller.migration import trial
 from controller.migration.items import Item, Judgement
 from controller.migration.option_table import PLACES, is_known, judge_option
 from controller.migration.salt_files import ConfigurationKind, is_set
+from highstate.ports import SECRET_SOURCES
 from minion.beacons.registry import MODULES, NOT_HERE
 from minion.returners.registry import BUILT_IN as RETURNERS
 from options.document import Option
@@ -42,7 +43,7 @@ _PARTS: Mapping[str, str] = {
 _BUILT_IN: Mapping[str, tuple[str, frozenset[str]]] = {
     "ext_pillar": (
         "pillar",
-        frozenset(("git", "cmd_yaml", "cmd_json", "http_yaml", "http_json", "file_tree", "vault")),
+        frozenset(("git", "cmd_yaml", "cmd_json", "http_yaml", "http_json", "file_tree")) | SECRET_SOURCES,
     ),
     "master_tops": ("tops", frozenset(("ext_nodes",))),
 }

@@ -14,6 +14,14 @@ CASES = [
     ("hvac", "vault", VAULT),
     ("pamela", "pam", "external_auth: {pam: {alice: [test.*]}}\n"),
     ("jwt", "oidc", OIDC),
+    ("botocore", "aws", "ext_pillar: [{aws_secrets_manager: app/web}]\n"),
+    ("botocore", "aws", "ext_pillar: [{aws_ssm: /app/}]\n"),
+    ("google.auth", "google", "ext_pillar: [{google_secret_manager: {secrets: app, project: p}}]\n"),
+    (
+        "azure.identity",
+        "azure",
+        "ext_pillar: [{azure_key_vault: {secrets: app, vault_url: https://v.vault.azure.net}}]\n",
+    ),
 ]
 
 
