@@ -11,7 +11,7 @@ from __future__ import annotations
 import base64
 import re
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import quote
 
 from controller.adapters.external_pillars.named_secrets import TIMEOUT, KeptTexts, StoreKind, text_option
@@ -47,7 +47,7 @@ class SecretManager:
         self._url = given["endpoint_url"] or "https://secretmanager.googleapis.com"
         # No client is kept, whose connections somebody had to close; making a context is what takes long.
         self._tls = httpx.create_ssl_context()
-        self._asked: Any = self._send  # a `google.auth.transport.Request` by what it takes, not by its type
+        self._asked = cast(Any, self._send)  # a `google.auth.transport.Request` by what it takes, not by its type
         self._failures = (GoogleAuthError, httpx.HTTPError)
         try:
             if given["credentials"]:
