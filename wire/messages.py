@@ -565,6 +565,8 @@ class Call(_Message, tag="call", frozen=True, kw_only=True):
     """The job of the minion's schedule that it is."""
     metadata: dict[str, Any] = {}
     """Of that job."""
+    asker: Name = ""
+    """The minion that has it called, by `PublishCall`; empty: it is none."""
 
 
 class CheckCalls(_Message, tag="check-calls", frozen=True, kw_only=True):

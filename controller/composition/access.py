@@ -96,10 +96,10 @@ class ServicePeerWork:
         return self.targets.select(target)
 
     def call(
-        self, minions: Sequence[str], question: CallQuestion, user: str
+        self, minions: Sequence[str], question: CallQuestion, user: str, asker: str
     ) -> AsyncIterator[CallReturn | CallProgress]:
         """See `PeerWork`."""
-        return self.jobs.call(minions, question, user=user)
+        return self.jobs.call(minions, question, user=user, asker=asker)
 
     def runner(self, question: RunnerQuestion, user: str) -> AsyncIterator[RunnerItem]:
         """See `PeerWork`."""

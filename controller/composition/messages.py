@@ -24,6 +24,7 @@ from controller.messages.key_rotations import KeyRotations
 from controller.messages.message_handlers import AnswerSources, MessageHandlers
 from controller.messages.mine_pace import MinePace
 from controller.messages.minion_events import MinionEventHandler
+from controller.messages.own_authority import OwnAuthority
 from controller.messages.peer_calls import PeerCalls
 from controller.messages.refusal_log import RefusalLog
 from controller.messages.replies import Replies
@@ -122,7 +123,7 @@ def compose_handlers(
             mine_steps=settings.limits.minion.mine_steps,
             mine_pace=MinePace(settings.limits.minion, partial(shared.metrics.limit_refused, "minion")),
             states=_state_questions(shared, replies, compilation),
-            peers=_peer_calls(shared, replies, access),
+            peers=_peer_calls(shared, replies, access, compilation),
         ),
         refusals=RefusalLog(most=settings.limits.stranger.logged_refusals, clock=context.steady),
         lag=wire.backpressure.lag,
@@ -179,8 +180,10 @@ def _state_questions(shared: Shared, replies: Replies, compilation: CompilationP
     )
 
 
-def _peer_calls(shared: Shared, replies: Replies, access: Access) -> PeerCalls:
+def _peer_calls(shared: Shared, replies: Replies, access: Access, compilation: CompilationParts) -> PeerCalls:
+    settings = shared.resources.settings
     return PeerCalls(
+        authority=OwnAuthority(settings=settings, secrets=compilation.profiles, select=access.select),
         settings=access.settings,
         audit=access.audit,
         select=access.select,

@@ -16,6 +16,7 @@ def follow_settings(parts: Parts, settings: ControllerSettings) -> None:
     """
     access = parts.access
     access.settings = access.logins.settings = parts.handlers.answers.peers.settings = settings.access
+    parts.handlers.answers.peers.authority.settings = settings
     parts.handlers.keys.enrolment.autosign.settings = autosign_settings(settings)
     parts.handlers.results.keep_runs = parts.runners.keep_runs = settings.keep_runs
     parts.reconciler.run_timeout = settings.run_timeout

@@ -18,6 +18,7 @@ from typing import Annotated, Any, TypeAlias
 from controller.config.access import OPTIONS as ACCESS_OPTIONS
 from controller.config.access import AccessSettings, read_access
 from controller.config.api import ApiSettings, read_api
+from controller.config.authority import SigningPolicies
 from controller.config.compile_executor import LOCAL, CompileExecutor, ExecutorOptions
 from controller.config.engines import EngineSettings, lacking_engines, read_engines
 from controller.config.files import read_files
@@ -264,6 +265,10 @@ class ControllerSettings:
     """The server that gates of rollouts ask; empty: there is none."""
     rollout_commands: RolloutCommands = field(default_factory=dict)
     """Name -> program with its arguments, for gates of rollouts."""
+    x509_signing_policies: SigningPolicies = field(default_factory=dict, repr=False)
+    """By which the controller signs certificates of minions."""
+    x509_ca_server: OptionText = "controller"
+    """The id by which minions name the controller as their `ca_server`."""
     keep_runs: Count = 1000
     """Of each minion."""
     resume_orchestrations: Flag = True

@@ -74,14 +74,16 @@ class Jobs:
     opened: OpenedJobs
 
     async def call(
-        self, minions: Sequence[str], question: CallQuestion, *, user: str = "", cause: int = 0
+        self, minions: Sequence[str], question: CallQuestion, *, user: str = "", cause: int = 0, asker: str = ""
     ) -> AsyncIterator[CallReturn | CallProgress]:
         """One return a minion, as they come, and with `progress` how far they are.
 
-        `question.timeout`: seconds to wait, 0 for `DEADLINE`. `cause`: id of the event that it follows from.
+        `question.timeout`: seconds to wait, 0 for `DEADLINE`. `cause`: id of the event that it follows from. `asker`:
+        the minion that has them called.
         """
         await self.returners.look(question.ret)
-        async for item in self.returns(self.start(minions, question, user=user, cause=cause), question):
+        asked = self.start(minions, question, user=user, cause=cause, asker=asker)
+        async for item in self.returns(asked, question):
             yield item
 
     async def returns(
@@ -95,7 +97,14 @@ class Jobs:
                 yield returned(minion, run_id, news, question.timeout)
 
     def start(
-        self, minions: Sequence[str], question: CallQuestion, *, user: str = "", cause: int = 0, job: str = ""
+        self,
+        minions: Sequence[str],
+        question: CallQuestion,
+        *,
+        user: str = "",
+        cause: int = 0,
+        job: str = "",
+        asker: str = "",
     ) -> dict[str, Asked]:
         """Have minions call a function; for `gather`, or `forget` when nobody waits. ServiceError for bad arguments.
 
@@ -105,6 +114,7 @@ class Jobs:
             user: who asks.
             cause: id of the event that the job follows from; of one that `opened` knows, that of its beginning.
             job: its id, where `opened` knows it already; empty: it begins here, with the id of its first run.
+            asker: the minion that has it called; empty: it is none.
         """
         asked: dict[str, Asked] = {}
         question = with_jids_as_text(question)
@@ -149,7 +159,7 @@ class Jobs:
                 self.state_calls.refuse(run, why)
         runs = [run for run in runs if run.run_id not in refused]
         if compiled is None:
-            self._send(runs, question)
+            self._send(runs, question, asker)
         else:
             self.state_calls.begin(runs, compiled, question)
         return asked
@@ -180,10 +190,10 @@ class Jobs:
             self.metrics.sent(type(message).__name__)
             self.server.send(session.key, message)
 
-    def _send(self, runs: Sequence[RunRecord], question: CallQuestion) -> None:
+    def _send(self, runs: Sequence[RunRecord], question: CallQuestion, asker: str) -> None:
         """Send the calls of one job, of which nothing has to be compiled."""
         sessions = [(self.sessions.session(run.minion), run) for run in runs]
-        messages = [(one.key, self._message(run, question)) for one, run in sessions if one is not None]
+        messages = [(one.key, self._message(run, question, asker)) for one, run in sessions if one is not None]
         self.metrics.sent(Call.__name__, len(messages))
         self.server.send_all(messages)
 
@@ -215,7 +225,7 @@ class Jobs:
         self.server.send(session.key, message)
         return True
 
-    def _message(self, run: RunRecord, question: CallQuestion) -> Call:
+    def _message(self, run: RunRecord, question: CallQuestion, asker: str = "") -> Call:
         """The call of a run of which nothing has to be compiled."""
         of_tree = self.returners.on_minions(question.ret)
         return Call(
@@ -229,6 +239,7 @@ class Jobs:
             return_config=question.ret_config if of_tree else "",
             return_kwargs=question.ret_kwargs if of_tree else {},
             metadata=question.metadata,
+            asker=asker,
         )
 
     def _check_take_returners(self, minions: Sequence[str]) -> None:

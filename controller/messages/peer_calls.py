@@ -19,6 +19,7 @@ from controller.access.audit import Audit
 from controller.access.decision import AskedFunction, Decision, SelectMinions, decide_peer
 from controller.access.principals import Principal
 from controller.config.access import AccessSettings
+from controller.messages.own_authority import OwnAuthority
 from controller.schema.errors import ServiceError
 from controller.schema.requests import CallQuestion, RunnerQuestion
 from controller.schema.runners import RunnerItem, RunnerReturn
@@ -46,9 +47,9 @@ class PeerWork(Protocol):
         """The accepted minions of a target; ServiceError for nobody."""
 
     def call(
-        self, minions: Sequence[str], question: CallQuestion, user: str
+        self, minions: Sequence[str], question: CallQuestion, user: str, asker: str
     ) -> AsyncIterator[CallReturn | CallProgress]:
-        """Returns of a function."""
+        """Returns of a function, which are told that this minion asks."""
 
     def runner(self, question: RunnerQuestion, user: str) -> AsyncIterator[RunnerItem]:
         """What a runner does."""
@@ -68,6 +69,7 @@ class PeerCalls:
     """Decides, and has them done.
 
     Args:
+        authority: answers for the controller where it signs certificates.
         settings: the rules; a reload of the configuration replaces them.
         audit: keeps decisions.
         select: finds the minions of the target of a rule.
@@ -77,6 +79,7 @@ class PeerCalls:
         work: does it; None until it is wired.
     """
 
+    authority: OwnAuthority
     settings: AccessSettings
     audit: Audit
     select: SelectMinions
@@ -128,7 +131,25 @@ class PeerCalls:
             self._askers[minion].going -= 1
         self.send(key, message)
 
+    async def _signed(self, minion: str, question: PublishCall) -> Published:
+        """The answer of the controller's own authority, which has its own rules."""
+        answer = await self.authority.answer(minion, question.args, question.kwargs)
+        refused = "; ".join(answer["errors"])
+        decision = Decision(allowed=not refused, why=refused or "x509_signing_policies")
+        self._keep(minion, question, decision)
+        return Published(request=question.request, jid="", returns={question.target: answer}, failed=())
+
+    def _keep(self, minion: str, question: PublishCall, decision: Decision) -> str:
+        """Keep a decision; what it was about."""
+        principal = Principal(name=_principal(minion), method="peer")
+        action = f"call {'runner ' if question.kind == 'runner' else ''}{question.fun}"[:200]
+        detail = {"target": question.target, "args": question.args, "kwargs": question.kwargs}
+        self.audit.keep(principal, action, detail, decision)
+        return action
+
     async def _done(self, minion: str, question: PublishCall, work: PeerWork) -> Published:
+        if self.authority.is_asked(question):
+            return await self._signed(minion, question)
         call = AskedFunction(kind=question.kind, fun=question.fun, args=question.args, kwargs=question.kwargs)
         minions: Sequence[str] = ()
         decision = Decision(allowed=False, why="")
@@ -137,27 +158,29 @@ class PeerCalls:
             minions = work.select(_target(question)) if decision.allowed else ()
         if question.kind == "runner" or decision.allowed:
             decision = decide_peer(minion, call, frozenset(minions), self.settings, self.select)
-        principal = Principal(name=f"minion {minion}", method="peer")
-        action = f"call {'runner ' if question.kind == 'runner' else ''}{question.fun}"[:200]
-        detail = {"target": question.target, "args": question.args, "kwargs": question.kwargs}
-        self.audit.keep(principal, action, detail, decision)
+        action = self._keep(minion, question, decision)
         if not decision.allowed:
             raise ServiceError("forbidden", f"{minion} may not {action}: {decision.why} (peer of the controller)")
         timeout = min(max(question.timeout, 1.0), self.limits.peer_seconds)
         if question.kind == "runner":
             asked = RunnerQuestion(fun=question.fun, args=question.args, kwargs=question.kwargs, timeout=timeout)
-            return await _of_runner(question.request, work.runner(asked, principal.name))
+            return await _of_runner(question.request, work.runner(asked, _principal(minion)))
         listed = TargetExpression(kind="list", expression=",".join(minions))
         on_minions = CallQuestion(
             target=listed, fun=question.fun, args=question.args, kwargs=question.kwargs, timeout=timeout
         )
-        return await _of_minions(question.request, work.call(minions, on_minions, principal.name))
+        return await _of_minions(question.request, work.call(minions, on_minions, _principal(minion), minion))
 
     def _decided_before_targets(self, minion: str, question: PublishCall, call: AskedFunction) -> Decision:
         """Whether any rule is about this function: who is in a target tells about grains and pillars of others."""
         if may_ask_pillar(question.target_kind, question.target):
             return Decision(allowed=False, why="a minion may not find others by their pillar")
         return decide_peer(minion, call, None, self.settings, self.select)
+
+
+def _principal(minion: str) -> str:
+    """Who a minion is where it has something done."""
+    return f"minion {minion}"
 
 
 def _target(question: PublishCall) -> TargetExpression:

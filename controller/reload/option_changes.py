@@ -36,6 +36,8 @@ RELOADED: frozenset[str] = frozenset(
         "rollout_commands",
         "run_timeout",
         "schedule",
+        "x509_ca_server",
+        "x509_signing_policies",
     )
 )
 """Options that a reload changes. All others need a restart: they shape ports, the store, remotes, processes."""

@@ -82,6 +82,9 @@ class Context:
     read_again: Callable[[str], Mapping[str, Any]] | None = None
     """Gives `grains` or `pillar` as they are by now; None: the makers do."""
 
+    asker: str = ""
+    """The minion that has this called (`publish.publish`), as the controller says; empty: nobody, or a person."""
+
     retcode: int = 0
     """Exit code of the command that was run last, for `--retcode-passthrough`."""
     testing: bool = False
@@ -178,6 +181,11 @@ class Context:
     def machine(self) -> LocalMachine:
         """The machine, with the pillar of this minion."""
         return self.machine_with(self.pillar)
+
+    @cached_property
+    def signing_policies(self) -> dict[tuple[str, str], dict[str, Any]]:
+        """Of authorities, by authority and name: they are asked once for as long as this call goes on."""
+        return {}
 
     @cached_property
     def vault(self) -> MinionVault:

@@ -257,6 +257,7 @@ def call_function(
     state_queue = StateQueue(job.settings.cachedir, request.fun, request.run_id, begun=begun)
     resumed = journal if request.digest else None
     context = _context(job, held, controller, events=events, state_queue=state_queue, stop=stop, journal=resumed)
+    context.asker = request.asker
     value = Modules(context).call(request.fun, request.args, request.kwargs)
     failure = failure_of(value, context.retcode)
     return CallEnd(value, failure, context.retcode or int(bool(failure)))

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from minion.modules.x509 import authority, create, read
+from minion.modules.x509 import authority, create, read, sign
 
-FUNCTIONS = {**create.FUNCTIONS, **read.FUNCTIONS, **authority.FUNCTIONS}
+FUNCTIONS = {**create.FUNCTIONS, **read.FUNCTIONS, **authority.FUNCTIONS, **sign.FUNCTIONS}

@@ -47,8 +47,7 @@ LONG_NAMES: Mapping[str, str] = {
 }
 """Names of before that Salt still takes -> the names of today."""
 
-SECRET = ("signing_private_key", "signing_private_key_passphrase")
-"""What of a policy leaves the authority never."""
+_VALIDITY = ("days_valid", "not_before", "not_after")
 
 
 def with_short_names(given: Mapping[str, Any]) -> dict[str, Any]:
@@ -83,10 +82,12 @@ def merged(policy: Mapping[str, Any], asked: Mapping[str, Any]) -> dict[str, Any
     """What is asked for, as far as the policy leaves it: what the policy says goes before.
 
     A `subject` that is asked for counts where the policy has no attribute of a name; a mapping or list of both is
-    one, those of the policy first.
+    one, those of the policy first. Where the policy says how long a certificate is valid, nothing asked for does.
     """
     wanted = with_short_names(asked)
     rules = {key: value for key, value in with_short_names(policy).items() if key != "minions"}
+    if any(rules.get(name) is not None for name in ("days_valid", "not_after")):
+        wanted = {key: value for key, value in wanted.items() if key not in _VALIDITY}
     theirs, ours = wanted.get("subject"), rules.get("subject")
     if theirs and any(name in rules for name in NAMES):
         wanted.pop("subject")

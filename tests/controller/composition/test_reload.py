@@ -33,6 +33,11 @@ CASES = {
     "prometheus_url": ("http://127.0.0.1:9090", lambda parts: parts.rollouts.gates.prometheus_url),
     "rollout_commands": ({"smoke": ["/bin/true"]}, lambda parts: parts.rollouts.gates.commands),
     "run_timeout": (9, lambda parts: parts.reconciler.run_timeout),
+    "x509_ca_server": ("ca", lambda parts: parts.handlers.answers.peers.authority.settings.x509_ca_server),
+    "x509_signing_policies": (
+        {"web": {"minions": "web*", "signing_private_key": "/a", "signing_cert": "/b"}},
+        lambda parts: dict(parts.handlers.answers.peers.authority.settings.x509_signing_policies),
+    ),
     "schedule": ({"a": {"function": "test.arg", "hours": 1}}, lambda parts: sorted(parts.schedule.own.jobs)),
 }
 """Option -> (value, what the parts go by)."""

@@ -15,11 +15,13 @@ import pytest
 import zmq
 
 from controller.access.audit import Audit
+from controller.adapters.sdb import Profiles
 from controller.compilation.compile_messages import CompiledMinion
 from controller.compilation.fact_queries import FactQueries
 from controller.compilation.mine import MineStore
 from controller.config.access import AccessSettings
 from controller.config.limits import AccessLimits
+from controller.config.settings import ControllerSettings
 from controller.enrolment.autosign import Autosign, AutosignSettings
 from controller.enrolment.enrolment import Enrolment
 from controller.enrolment.tokens import EnrolmentDesk
@@ -32,6 +34,7 @@ from controller.messages.key_rotations import KeyRotations
 from controller.messages.message_handlers import AnswerSources, MessageHandlers
 from controller.messages.mine_pace import MinePace
 from controller.messages.minion_events import MinionEventHandler
+from controller.messages.own_authority import OwnAuthority
 from controller.messages.peer_calls import PeerCalls
 from controller.messages.refusal_log import RefusalLog
 from controller.messages.replies import Replies
@@ -264,6 +267,9 @@ def rig(tmp_path, monkeypatch):
                     saltenvs=lambda minion: frozenset(["base"]),
                 ),
                 peers=PeerCalls(
+                    authority=OwnAuthority(
+                        settings=ControllerSettings(), secrets=Profiles({}), select=lambda _: frozenset()
+                    ),
                     settings=AccessSettings(),
                     audit=Audit(
                         store=store,

@@ -7,8 +7,11 @@ import asyncio
 import pytest
 
 from controller.access.audit import Audit
+from controller.adapters.sdb import Profiles
 from controller.config.access import read_access
 from controller.config.limits import AccessLimits
+from controller.config.settings import ControllerSettings
+from controller.messages.own_authority import OwnAuthority
 from controller.messages.peer_calls import PeerCalls
 from controller.schema.runs import CallReturn
 from controller.sessions.sessions import Session
@@ -29,8 +32,8 @@ class Work:
     def select(self, target):
         return ["web1"]
 
-    async def call(self, minions, question, user):
-        self.asked.append((list(minions), question.fun, question.timeout, user))
+    async def call(self, minions, question, user, asker):
+        self.asked.append((list(minions), question.fun, question.timeout, user, asker))
         await self.go_on.wait()
         yield CallReturn(minion="web1", ok=True, run_id="1", value=self.value)
 
@@ -44,6 +47,7 @@ async def peers(tmp_path):
     limits = MinionLimits(peer_calls=3, peer_calls_a_second=1.0, peer_bytes=1000, peer_seconds=20.0)
     with Store(f"sqlite:///{tmp_path}/store.sqlite") as store:
         found = PeerCalls(
+            authority=OwnAuthority(settings=ControllerSettings(), secrets=Profiles({}), select=lambda _: frozenset()),
             settings=read_access(parse_document("peer: {db1: [test.*]}", "controller"), []),
             audit=Audit(store=store, clock=lambda: 1.0, limits=AccessLimits(), redact=str, on_refusal=refused.append),
             select=lambda _: frozenset(),
@@ -107,5 +111,5 @@ async def test_waits_and_returns_are_bounded(peers, session):
     await until(lambda: sent)
     assert isinstance(sent[0], Refused)
     assert "larger than 1000 bytes" in sent[0].message
-    assert found.work.asked == [(["web1"], "test.ping", 20.0, "minion db1")]
+    assert found.work.asked == [(["web1"], "test.ping", 20.0, "minion db1", "db1")]
     assert refused == ["peer-bytes"]

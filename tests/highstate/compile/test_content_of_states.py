@@ -26,6 +26,7 @@ CONFIGURED = {
     "alias": "aliases.file",
     "host": "hosts.file",
     "iptables": "iptables.save_filters",
+    "x509": "x509_signing_policies",
     **{name.partition(".")[0]: "docker.url" for name in names() if name.startswith("docker_")},
     **{name.partition(".")[0]: "mysql.host" for name in names() if name.startswith("mysql_")},
     **{name.partition(".")[0]: "postgres.host" for name in names() if name.startswith("postgres_")},
