@@ -96,6 +96,7 @@ _ALWAYS = {
     "vault_secret.absent": "the secret, or its newest version, is deleted",
     "x509.certificate_managed": "a certificate that is issued again has another serial number; what was before is gone",
     "x509.private_key_managed": "a key that is replaced is gone, with what was issued for it",
+    "acme.cert": "a certificate that is renewed has another serial number and key; what was before is kept by certbot",
     "user.absent": "the account is deleted; a new one may get another id, and its home may be gone",
 }
 """Function -> why."""

@@ -30,6 +30,7 @@ _LOCATIONS = {
     "docker_image": "docker.image",
     "docker_network": "docker.network",
     "docker_volume": "docker.volume",
+    "acme": "keys.acme",
     "file": "file.state",
     "firewalld": "firewall.firewalld",
     "gem": "ruby.gem",

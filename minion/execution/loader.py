@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 _NAMES = """
     acl
+    acme
     aliases
     alternatives
     apache
@@ -122,6 +123,7 @@ _LOCATIONS = {
         )
     },
     **{name: f"security.{name}" for name in ("acl",)},
+    **{name: f"keys.{name}" for name in ("acme",)},
     **{name: f"firewall.{name}" for name in ("firewalld", "nftables")},
     **{name: f"accounts.{name}" for name in ("group", "shadow", "ssh", "user")},
     **{name: f"network.{name}" for name in ("dig", "dnsutil", "hosts", "http", "iptables")},

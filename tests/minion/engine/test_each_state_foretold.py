@@ -19,6 +19,7 @@ HARMLESS = frozenset(("archive", "cmd", "environ", "event", "file", "git", "grai
 
 ELSEWHERE = {
     "at": "tests/minion/states/test_at.py",
+    "acme": "tests/minion/states/keys/test_acme.py",
     "docker_container": "tests/minion/states/docker/test_foretold.py",
     "docker_image": "tests/minion/states/docker/test_foretold.py",
     "docker_network": "tests/minion/states/docker/test_foretold.py",

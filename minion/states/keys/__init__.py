@@ -1,0 +1,1 @@
+"""States of keyrings, and of certificates that certbot gets."""
