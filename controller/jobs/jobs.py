@@ -126,15 +126,8 @@ class Jobs:
             return {}
         first = self.ids.next()
         text = self.opened.arguments(minions, question)
-        of_all = RunRecord(
-            run_id=first,
-            minion="",
-            kind="call",
-            created=self.clock(),
-            reason=requested(f"run {question.fun} {text}".rstrip(), user),
-            user=user,
-            fun=question.fun,
-            args=text,
+        of_all = replace(
+            self._run_of(first, question.fun, text, user),
             job=job or first,
             returners=returners,
             revision=self.state_calls.compiler.revision if compiled else "",
@@ -163,6 +156,19 @@ class Jobs:
         else:
             self.state_calls.begin(runs, compiled, question)
         return asked
+
+    def _run_of(self, run_id: str, fun: str, text: str, user: str) -> RunRecord:
+        """The record of a call on any minion."""
+        return RunRecord(
+            run_id=run_id,
+            minion="",
+            kind="call",
+            created=self.clock(),
+            reason=requested(f"run {fun} {text}".rstrip(), user),
+            user=user,
+            fun=fun,
+            args=text,
+        )
 
     def _refused(self, runs: Sequence[RunRecord], question: CallQuestion, user: str) -> dict[str, str]:
         """Run -> why states may not be run there now: nothing but a person passes a window that says so."""

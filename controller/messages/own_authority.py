@@ -25,7 +25,7 @@ log = structlog.get_logger("saltern.certificates")
 _SECRET = "sdb://"  # noqa: S105  (how the address of one begins)
 
 
-class Secrets(Protocol):
+class SdbValues(Protocol):
     """Profiles of the configuration."""
 
     def get(self, uri: str) -> Any:
@@ -43,7 +43,7 @@ class OwnAuthority:
     """
 
     settings: ControllerSettings
-    secrets: Secrets
+    secrets: SdbValues
     select: SelectMinions
 
     def is_asked(self, question: PublishCall) -> bool:
