@@ -96,6 +96,7 @@ _ALWAYS = {
     "vault_secret.absent": "the secret, or its newest version, is deleted",
     "x509.certificate_managed": "a certificate that is issued again has another serial number; what was before is gone",
     "x509.private_key_managed": "a key that is replaced is gone, with what was issued for it",
+    "gpg.absent": "the key is deleted, with the trust in its owner",
     "acme.cert": "a certificate that is renewed has another serial number and key; what was before is kept by certbot",
     "user.absent": "the account is deleted; a new one may get another id, and its home may be gone",
 }
@@ -142,6 +143,7 @@ file.cached file.comment file.decode file.exists file.keyvalue file.line file.ma
 file.prepend file.replace file.serialize file.touch file.uncomment git.cloned git.config_set git.present
 firewalld.present firewalld.service nftables.append nftables.chain_present nftables.delete nftables.insert
 nftables.set_policy nftables.table_present
+gpg.present
 grains.append grains.exists grains.list_absent grains.list_present grains.present group.present host.present
 http.wait_for_successful_query ini.options_present ini.sections_present iptables.append iptables.chain_present
 iptables.delete iptables.insert iptables.set_policy kmod.absent kmod.present locale.present locale.system

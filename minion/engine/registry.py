@@ -31,6 +31,7 @@ _LOCATIONS = {
     "docker_network": "docker.network",
     "docker_volume": "docker.volume",
     "acme": "keys.acme",
+    "gpg": "keys.gpg",
     "file": "file.state",
     "firewalld": "firewall.firewalld",
     "gem": "ruby.gem",

@@ -48,6 +48,7 @@ _NAMES = """
     firewalld
     gem
     git
+    gpg
     grains
     group
     hashutil
@@ -123,7 +124,7 @@ _LOCATIONS = {
         )
     },
     **{name: f"security.{name}" for name in ("acl",)},
-    **{name: f"keys.{name}" for name in ("acme",)},
+    **{name: f"keys.{name}" for name in ("acme", "gpg")},
     **{name: f"firewall.{name}" for name in ("firewalld", "nftables")},
     **{name: f"accounts.{name}" for name in ("group", "shadow", "ssh", "user")},
     **{name: f"network.{name}" for name in ("dig", "dnsutil", "hosts", "http", "iptables")},

@@ -1,4 +1,4 @@
-"""States of certbot: none has a case."""
+"""States of certbot and GnuPG: none has a case."""
 
 from __future__ import annotations
 
@@ -7,4 +7,8 @@ from collections.abc import Mapping
 from tools.docs.cases.case import Case
 
 CASES: tuple[Case, ...] = ()
-WITHOUT: Mapping[str, str] = {"acme.cert": "tried with certbot and an ACME server of the tests"}
+WITHOUT: Mapping[str, str] = {
+    "acme.cert": "tried with certbot and an ACME server of the tests",
+    "gpg.absent": "tried with gpg and a key server of the tests",
+    "gpg.present": "tried with gpg and a key server of the tests",
+}

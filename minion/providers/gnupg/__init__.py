@@ -1,0 +1,1 @@
+"""GnuPG: keychains, asked and changed by gpg(1)."""
