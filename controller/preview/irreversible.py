@@ -72,6 +72,7 @@ _ALWAYS = {
     "nftables.chain_absent": _ENTRY,
     "nftables.flush": "rules that nobody else has written down are not brought back",
     "nftables.table_absent": _ENTRY,
+    "npm.removed": _PACKAGE,
     "pip.removed": _PACKAGE,
     "pkg.group_installed": "a revert does not remove the packages",
     "pkg.latest": _VERSION,
@@ -137,6 +138,8 @@ apache_site.disabled apache_site.enabled
 gem.installed gem.sources_add gem.sources_remove
 alias.present at.watch keyboard.system keyboard.xorg
 alternatives.auto alternatives.install alternatives.set cron.env_present cron.present
+npm.bootstrap npm.cache_cleaned npm.installed
+alias.present alternatives.auto alternatives.install alternatives.set cron.env_present cron.present
 debconf.set debconf.set_file docker_container.stopped docker_network.absent docker_network.present
 environ.setenv event.wait file.accumulated file.append file.blockreplace
 file.cached file.comment file.decode file.exists file.keyvalue file.line file.managed file.missing file.mknod

@@ -44,6 +44,7 @@ _LOCATIONS = {
     "mysql_query": "mysql.query",
     "mysql_user": "mysql.user",
     "nftables": "firewall.nftables",
+    "npm": "javascript.npm",
     "pip": "python.pip",
     "pkg": "pkg.state",
     "pkgrepo": "pkgrepo.state",

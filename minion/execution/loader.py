@@ -67,6 +67,7 @@ _NAMES = """
     mount
     network
     nftables
+    npm
     pillar
     pip
     pkg
@@ -106,6 +107,7 @@ Function = Callable[..., Any]
 _LOCATIONS = {
     **{name: f"servers.{name}" for name in ("apache", "rabbitmq")},
     "gem": "ruby.gem",
+    "npm": "javascript.npm",
     **{
         name: f"{name}.module"
         for name in (

@@ -35,6 +35,7 @@ ELSEWHERE = {
     "mysql_query": "tests/minion/states/mysql",
     "mysql_user": "tests/minion/states/mysql",
     "nftables": "tests/minion/states/firewall/test_nftables.py",
+    "npm.cache_cleaned": "tests/minion/states/javascript/test_npm.py",
     "pkg.group_installed": "it is pkg.installed of what the group stands for",
     "pkg.uptodate": "tests/minion/providers/pkg/test_rpm.py",
     "rabbitmq_cluster": "tests/minion/states/rabbitmq",
