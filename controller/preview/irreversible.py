@@ -92,6 +92,7 @@ _ALWAYS = {
     "rabbitmq_cluster.joined": _NODE,
     "rabbitmq_user.absent": _ROLE,
     "rabbitmq_vhost.absent": "the virtual host is deleted, with its queues and messages",
+    "rsync.synchronized": "files that are there are replaced, and with delete deleted",
     "ssh_auth.manage": "keys that are not in the list are deleted",
     "vault.policy_absent": "the rules of the policy are deleted",
     "vault_secret.absent": "the secret, or its newest version, is deleted",
@@ -139,6 +140,7 @@ gem.installed gem.sources_add gem.sources_remove
 alias.present at.watch keyboard.system keyboard.xorg
 alternatives.auto alternatives.install alternatives.set cron.env_present cron.present
 npm.bootstrap npm.cache_cleaned npm.installed
+monit.monitor monit.unmonitor
 alias.present alternatives.auto alternatives.install alternatives.set cron.env_present cron.present
 debconf.set debconf.set_file docker_container.stopped docker_network.absent docker_network.present
 environ.setenv event.wait file.accumulated file.append file.blockreplace

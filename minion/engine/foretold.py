@@ -40,6 +40,7 @@ _BRING_NOTHING = frozenset(
         "iptables",
         "keyboard",
         "nftables",
+        "monit",
         "mysql_database",
         "mysql_grants",
         "mysql_user",
@@ -66,7 +67,7 @@ _BRING_NOTHING = frozenset(
 )
 """State modules of which no act that is a command brings a path: of users, groups and mounts more is known."""
 
-_FOLDERS = {"archive": "name", "git": "target", "virtualenv": "name", "mount": "name"}
+_FOLDERS = {"archive": "name", "git": "target", "virtualenv": "name", "mount": "name", "rsync": "name"}
 """State module -> the argument that names the folder in which it brings what nobody knows yet."""
 
 _LESS = frozenset(("held", "unheld", "downloaded"))

@@ -52,6 +52,7 @@ _NAMES = """
     grains
     group
     hashutil
+    haproxy
     hosts
     http
     ini
@@ -64,9 +65,11 @@ _NAMES = """
     log
     match
     mine
+    monit
     mount
     network
     nftables
+    nginx
     npm
     pillar
     pip
@@ -76,6 +79,7 @@ _NAMES = """
     publish
     rabbitmq
     random
+    rsync
     saltcheck
     saltutil
     schedule
@@ -106,8 +110,10 @@ Function = Callable[..., Any]
 
 _LOCATIONS = {
     **{name: f"servers.{name}" for name in ("apache", "rabbitmq")},
+    **{name: f"servers.{name}" for name in ("apache", "haproxy", "monit", "nginx")},
     "gem": "ruby.gem",
     "npm": "javascript.npm",
+    "rsync": "transfer.rsync",
     **{
         name: f"{name}.module"
         for name in (

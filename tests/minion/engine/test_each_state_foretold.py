@@ -29,6 +29,7 @@ ELSEWHERE = {
     "iptables": "tests/minion/states/test_iptables.py",
     "keyboard": "tests/minion/states/test_keyboard.py",
     "kmod": "tests/minion/states/test_system.py",
+    "monit": "tests/minion/states/test_monit.py",
     "mount.swap": "tests/minion/states/test_system.py",
     "mysql_database": "tests/minion/states/mysql",
     "mysql_grants": "tests/minion/states/mysql",

@@ -1,0 +1,1 @@
+"""Execution modules of what is copied between folders and machines."""

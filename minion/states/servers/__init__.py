@@ -1,0 +1,1 @@
+"""States of servers of the web and of what watches them."""

@@ -1,0 +1,1 @@
+"""States of what is copied between folders and machines."""
