@@ -54,7 +54,7 @@ _INSTEAD_OF_MODULES: tuple[tuple[str, str], ...] = (
     ("boto azurearm aws_ openstack heat neutron keystone glance libcloud cloud", "use the tools of the cloud"),
     ("napalm netntp netacl netconfig junos nxos iosconfig panos bigip", "there are no proxy minions"),
     ("docker dockercompose", "docker_container, docker_image, docker_network and docker_volume"),
-    ("tls certutil", "cmd.run with openssl and `creates`, or a program that renews certificates"),
+    ("certutil", "cmd.run with certutil and `unless`"),
     ("firewall ipset ufw", "file.managed for the rules, with a service that watches them"),
     ("lvm mdadm_raid raid disk blockdev cryptdev btrfs zfs zpool", "cmd.run with `unless`"),
     ("selinux", "cmd.run with semanage and `unless`"),

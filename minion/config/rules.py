@@ -212,6 +212,7 @@ NOT_USED = (
     "beacons",
     "default_include",
     "environment",
+    "ca.cert_base_path",
     "docker.machine",
     "docker.url",
     "docker.version",

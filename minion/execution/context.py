@@ -85,6 +85,9 @@ class Context:
     asker: str = ""
     """The minion that has this called (`publish.publish`), as the controller says; empty: nobody, or a person."""
 
+    certificates_path: str = ""
+    """The folder of authorities that `tls.set_ca_path` has set; empty: that of the configuration."""
+
     retcode: int = 0
     """Exit code of the command that was run last, for `--retcode-passthrough`."""
     testing: bool = False

@@ -95,6 +95,7 @@ _NAMES = """
     system
     test
     timezone
+    tls
     user
     vault
     virtualenv
@@ -132,7 +133,7 @@ _LOCATIONS = {
         )
     },
     **{name: f"security.{name}" for name in ("acl",)},
-    **{name: f"keys.{name}" for name in ("acme", "gpg")},
+    **{name: f"keys.{name}" for name in ("acme", "gpg", "tls")},
     **{name: f"firewall.{name}" for name in ("firewalld", "nftables")},
     **{name: f"accounts.{name}" for name in ("group", "shadow", "ssh", "user")},
     **{name: f"network.{name}" for name in ("dig", "dnsutil", "hosts", "http", "iptables")},

@@ -55,6 +55,7 @@ state.graph state.graph_highstate: use state.show_lowstate
 state.orchestrate: orchestration belongs to the controller
 state.pkg: for salt-ssh
 status.master status.ping_master status.proxy_reconnect: use saltern status on the controller
+tls.maybe_fix_ssl_version: it mends certificates of a Salt of 2014
 sys.list_returner_functions sys.list_returners sys.returner_argspec sys.returner_doc: there are no returners yet
 sys.list_runner_functions sys.list_runners sys.runner_argspec sys.runner_doc: runners are the controller's
 sys.list_renderers sys.renderer_doc sys.state_schema: see docs/salt-compatibility.md and sys.state_doc
