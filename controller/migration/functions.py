@@ -34,7 +34,7 @@ _DIFFERENT_STATES: Mapping[str, tuple[str, str]] = {
     "iptables.insert": ("a rule that lacks in the saved file alone is a change, foretold by test=True", _FILES),
     "mount.mounted": ("what is mounted with other options is mounted again only where that can be seen", _FILES),
     "mount.swap": ("changes are the path alone; a value that the system refuses is not written", _FILES),
-    "network.system": ("the name of the host alone", _FILES),
+    "network.system": ("a new name of the host alone restarts nothing; other lines of the files stay", _FILES),
     "ssh_known_hosts.present": ("a key or a fingerprint has to be given", _FILES),
 }  # fmt: skip
 """States that are here and do not all that Salt's do."""

@@ -152,7 +152,8 @@ gpg.present
 grains.append grains.exists grains.list_absent grains.list_present grains.present group.present host.present
 http.wait_for_successful_query ini.options_present ini.sections_present iptables.append iptables.chain_present
 iptables.delete iptables.insert iptables.set_policy kmod.absent kmod.present locale.present locale.system
-mount.fstab_absent mount.fstab_present mount.mounted mount.swap mount.unmounted network.system pip.installed
+mount.fstab_absent mount.fstab_present mount.mounted mount.swap mount.unmounted network.managed network.routes
+network.system pip.installed
 pkg.downloaded pkg.held pkg.installed pkg.unheld pkgrepo.managed saltutil.sync_all saltutil.sync_beacons
 saltutil.sync_grains saltutil.sync_modules saltutil.sync_outputters saltutil.sync_pillar
 saltutil.sync_renderers saltutil.sync_returners saltutil.sync_states saltutil.sync_tops saltutil.sync_utils

@@ -39,6 +39,7 @@ _BRING_NOTHING = frozenset(
         "http",
         "iptables",
         "keyboard",
+        "network",
         "nftables",
         "monit",
         "mysql_database",

@@ -44,6 +44,7 @@ _LOCATIONS = {
     "mysql_grants": "mysql.grants",
     "mysql_query": "mysql.query",
     "mysql_user": "mysql.user",
+    "network": "network.state",
     "nftables": "firewall.nftables",
     "npm": "javascript.npm",
     "pip": "python.pip",

@@ -15,8 +15,6 @@ UNSUPPORTED: Mapping[str, str] = {
     "file.mod_run_check_cmd": "it is check_cmd of file.managed",
     "file.retention_schedule": "use file.tidied with age",
     "file.shortcut": "shortcuts are for Windows",
-    "network.managed": "manage the files of the system's network manager with file.managed, and watch them",
-    "network.routes": "manage the files of the system's network manager with file.managed, and watch them",
     "pip.uptodate": "use pip.installed with upgrade",
     "pkg.patch_downloaded": "advisories are a matter of zypper and yum: use pkg.downloaded",
     "pkg.patch_installed": "advisories are a matter of zypper and yum: use pkg.installed with versions",

@@ -56,6 +56,7 @@ _NAMES = """
     hosts
     http
     ini
+    ip
     iptables
     jinja
     jinja_filter
@@ -136,7 +137,7 @@ _LOCATIONS = {
     **{name: f"keys.{name}" for name in ("acme", "gpg", "tls")},
     **{name: f"firewall.{name}" for name in ("firewalld", "nftables")},
     **{name: f"accounts.{name}" for name in ("group", "shadow", "ssh", "user")},
-    **{name: f"network.{name}" for name in ("dig", "dnsutil", "hosts", "http", "iptables")},
+    **{name: f"network.{name}" for name in ("dig", "dnsutil", "hosts", "http", "ip", "iptables")},
     **{name: f"python.{name}" for name in ("pip", "virtualenv")},
     **{
         name: f"system.{name}"

@@ -33,6 +33,7 @@ FILES = {
 MODULE_FILES = {
     "acl": "linux_acl",
     "cmd": "cmdmod", "debconf": "debconfmod", "group": "groupadd", "ini": "ini_manage", "locale": "localemod",
+    "ip": "debian_ip",
     "log": "logmod", "pkg": "aptpkg", "random": "mod_random", "service": "systemd_service", "shadow": "linux_shadow",
     "sys": "sysmod", "sysctl": "linux_sysctl", "user": "useradd", "virtualenv": "virtualenv_mod",
 }  # fmt: skip

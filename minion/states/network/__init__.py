@@ -1,0 +1,1 @@
+"""States of the network: interfaces, routes, global settings."""
