@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
 
@@ -20,14 +21,15 @@ class SshServer:
     Args:
         folder: of its files; made.
         options: lines of its configuration beside the usual ones.
+        before: a command that executes it.
     """
 
-    def __init__(self, folder: Path, *options: str) -> None:
+    def __init__(self, folder: Path, *options: str, before: Sequence[str] = ()) -> None:
         assert SSHD is not None, "sshd is not installed"
         self.port = free_ports(1)[0]
         self.host_key = folder / "host_key"
         self.authorized_keys = folder / "authorized_keys"
-        self._folder = folder
+        self._folder, self._before = folder, before
         folder.mkdir(mode=0o700)
         keygen = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(self.host_key)]
         subprocess.run(keygen, check=True)
@@ -52,7 +54,7 @@ class SshServer:
         Path("/run/sshd").mkdir(exist_ok=True)
         with (self._folder / "log").open("wb") as log:
             self._process = subprocess.Popen(
-                [str(SSHD), "-D", "-e", "-f", str(self._folder / "config")], stdout=log, stderr=log
+                [*self._before, str(SSHD), "-D", "-e", "-f", str(self._folder / "config")], stdout=log, stderr=log
             )
         deadline = time.monotonic() + 10
         while subprocess.run(["ssh-keyscan", "-p", str(self.port), "127.0.0.1"], capture_output=True).stdout == b"":

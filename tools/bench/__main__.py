@@ -30,6 +30,7 @@ def main() -> int:
         "path",
         "preview",
         "relay",
+        "ssh",
         "states",
         "web",
         "wire",
