@@ -12,6 +12,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import os
+import signal
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from importlib.resources import files
@@ -111,8 +113,7 @@ class Visit:
                 assert self._bridge is not None  # noqa: S101 - `_begin` has made it
                 await self._bridge.run()
         finally:
-            with contextlib.suppress(ProcessLookupError):
-                process.terminate()
+            _terminate(process)
             reading.cancel()
             await process.wait()
 
@@ -184,7 +185,7 @@ class Visit:
             if self._stderr.count(prompt) > self._asked:
                 self._asked += 1
                 if self._asked > 1:
-                    process.terminate()  # it was the wrong one
+                    _terminate(process)  # it was the wrong one
                 else:
                     process.stdin.write(self.target.passwd.encode() + b"\n")
             del self._stderr[:-STDERR_KEPT]
@@ -219,6 +220,13 @@ def explain(target: SshTarget, code: int | None, said: str) -> VisitFailed:
     if "sudo" in last:
         return VisitFailed(last, "let this user sudo without a password, or give `passwd`")
     return VisitFailed(f"{target.user}@{name}: {last}", "try it by hand: ssh -p PORT USER@HOST true")
+
+
+def _terminate(process: asyncio.subprocess.Process) -> None:
+    """End ssh. `Process.terminate` would take the exit code away from asyncio, where it has ended by itself."""
+    if process.returncode is None:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(process.pid, signal.SIGTERM)
 
 
 def _bootstrap() -> str:

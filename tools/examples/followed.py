@@ -6,15 +6,18 @@ A folder of examples/ with an `example.yaml` is run so:
     addresses: {https://…/states.git: .}   # addresses in controller.conf -> folders that are pushed to a remote each
     beside: [events]                       # files that its commands name, which are copied into the clone
     controllers: 2                         # a second one, which the minion has in its list, too
+    machines: [edge1]                      # ids of a roster: machines without an agent, behind a sshd of this user
 
 Its `states` and `pillar`, and a `saltern.yaml` beside them, are what is pushed. Needs no root and leaves nothing.
 """
 
 from __future__ import annotations
 
+import contextlib
+import getpass
 import shutil
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -22,6 +25,9 @@ import yaml
 from controller_pair import Pair
 from page_shell import PageShell, commands_of
 from rig import Rig
+from ssh_server import SshServer
+
+from controller.ssh.own_key import own_key
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 Echo = Callable[[str], object]
@@ -34,6 +40,7 @@ class Described(NamedTuple):
     addresses: Mapping[str, str] = {}
     beside: Sequence[str] = ()
     controllers: int = 1
+    machines: Sequence[str] = ()
 
 
 def runnable() -> list[str]:
@@ -59,8 +66,9 @@ def run_example(name: str, echo: Echo) -> int:
             rig.directory.mkdir()
             if "controller.conf" not in described.beside:
                 rig.configure(**_controller(example, rig, described.addresses))
-            rig.up()
-            return _follow(example / "README.md", rig, {}, echo)
+            with _machines(described.machines, rig) as variables:
+                rig.up()
+                return _follow(example / "README.md", rig, variables, echo)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
@@ -80,6 +88,26 @@ def _with_two(example: Path, described: Described, folder: Path, tree: Path, ech
     finally:
         pair.first.stop_all()
         pair.second.stop_all()
+
+
+@contextlib.contextmanager
+def _machines(names: Sequence[str], rig: Rig) -> Iterator[dict[str, str]]:
+    """A sshd, and the roster; a variable with each id has the folder that stands for the machine's file system."""
+    if not names:
+        yield {}
+        return
+    roots = {name: rig.directory / name / "root" for name in names}
+    with SshServer(rig.directory / "sshd") as sshd:
+        entry = {"host": "127.0.0.1", "port": sshd.port, "user": getpass.getuser()}
+        roster = {
+            name: {**entry, "thin_dir": str(root.parent / "thin"), "minion_opts": {"grains": {"root": str(root)}}}
+            for name, root in roots.items()
+        }
+        rig.config.mkdir(parents=True, exist_ok=True)
+        (rig.config / "roster").write_text(yaml.safe_dump(roster))
+        key = own_key(rig.directory / "c/etc/saltern/pki/controller/ssh")
+        sshd.authorized_keys.write_text(Path(f"{key}.pub").read_text())
+        yield {name: str(root) for name, root in roots.items()}
 
 
 def _tree(example: Path, tree: Path, beside: Sequence[str]) -> Path:
