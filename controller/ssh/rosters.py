@@ -105,6 +105,8 @@ def _flat(text: str, place: str) -> dict[str, Any]:
 
 
 def _ansible(path: Path) -> dict[str, Any]:
+    if not path.exists():  # ansible-inventory warns, and lists nobody
+        raise BadRoster(f"{path}: there is no such inventory; `roster_file` names it")
     command = ["ansible-inventory", "-i", str(path), "--list", "--export"]
     try:
         done = subprocess.run(command, capture_output=True, timeout=_ANSIBLE_SECONDS, check=False)

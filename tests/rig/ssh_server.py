@@ -35,7 +35,9 @@ class SshServer:
         keygen = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(self.host_key)]
         subprocess.run(keygen, check=True)
         self.authorized_keys.touch(mode=0o600)
+        # The first line of a name counts.
         lines = [
+            *options,
             f"Port {self.port}",
             "ListenAddress 127.0.0.1",
             f"HostKey {self.host_key}",
@@ -47,7 +49,6 @@ class SshServer:
             "MaxSessions 200",
             "AllowTcpForwarding no",
             "AllowStreamLocalForwarding no",
-            *options,
         ]
         (folder / "config").write_text("\n".join(lines) + "\n")
 

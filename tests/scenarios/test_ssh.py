@@ -5,10 +5,16 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import signal
 import subprocess
+import sys
+from pathlib import Path
 
+import httpx
+import psutil
 import pytest
 import yaml
+from rig import SALTERN
 from ssh_server import SSHD, SshServer
 
 from controller.cli.failure import NO_TARGET
@@ -141,6 +147,89 @@ def test_pushes_and_drift_are_visited_for(visited, tmp_path):
     visited.wait("drift to be put right", lambda: place.read_text() == "x\n")
     visited.wait("the visit to end", lambda: not visited.status()["one"]["connected"])
     assert visited.status()["one"]["health"] == "Healthy"
+
+
+def test_a_lost_session_does_not_end_what_runs(visited, sshd, tmp_path):
+    place = tmp_path / "made"
+    states = f"{tmp_path}/began:\n  file.managed: []\nslow:\n  cmd.run:\n    - name: sleep 3; echo x > {place}\n"
+    visited.work.joinpath("states", "slow.sls").write_text(states)
+    visited.push("a slow state")
+    called(visited, "one", "-i", "test.ping")
+    command = [*SALTERN, "ssh", "one", "state.apply", "slow", "-c", str(visited.config)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as asking:
+        visited.wait("the run to begin", (tmp_path / "began").exists)
+        [session] = [each for each in psutil.process_iter(["cmdline"]) if _is_session(each, sshd.port)]
+        session.kill()
+        visited.wait("the state to end without anybody", place.exists)
+        asking.send_signal(signal.SIGINT)
+        asking.wait(30)
+    visited.wait("the agent to end", lambda: not _agents(tmp_path / "thin"))
+    assert called(visited, "one", "test.ping") == {"one": True}
+    visited.wait("the result", lambda: [each for each in visited.history() if each["fun"] == "state.apply"])
+    [run] = [each for each in visited.history() if each["fun"] == "state.apply"]
+    assert run["outcome"] == "changed"
+
+
+def test_somebody_who_stops_waiting_ends_nothing(visited, tmp_path):
+    place = tmp_path / "made"
+    called(visited, "one", "-i", "test.ping")
+    words = ["ssh", "one", "cmd.run", f"touch {tmp_path}/began; sleep 3; echo x > {place}", "-c", str(visited.config)]
+    with subprocess.Popen([*SALTERN, *words], stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as asking:
+        visited.wait("the run to begin", (tmp_path / "began").exists)
+        asking.send_signal(signal.SIGINT)
+        said = asking.communicate(timeout=30)[0].decode()
+    assert asking.returncode == 130, said
+    assert "Traceback" not in said
+    visited.wait("the command to end", place.exists)
+    visited.wait("the agent to end", lambda: not _agents(tmp_path / "thin"))
+
+
+def test_more_machines_than_may_be_visited_are_refused(make_rig):
+    rig = make_rig(minions={}, limits={"ssh": {"visits": 2}})
+    (rig.config / "roster").write_text("".join(f"m{number}: {{host: 192.0.2.{number}}}\n" for number in range(5)))
+    assert rig.saltern("ssh", "m*", "--preview-target").stdout.split() == [f"m{number}" for number in range(5)]
+    question = {"target": {"kind": "glob", "expression": "m*"}}
+    transport = httpx.HTTPTransport(uds=str(rig.socket), verify=False)
+    with httpx.Client(transport=transport, base_url="http://controller/api/v1", timeout=30) as client:
+        refused = client.post("/ssh/visit", json=question)
+    assert "5 machines, and 2 at a time" in refused.text
+
+
+def test_an_empty_roster_says_so(visited):
+    (visited.config / "roster").write_text("")
+    refused = visited.saltern("ssh", "*", "test.ping", check=False)
+    assert refused.returncode == NO_TARGET
+    assert "it is empty" in refused.stderr
+    (visited.config / "roster").unlink()
+    assert "it names machines: `web1: " in visited.saltern("ssh", "*", "test.ping", check=False).stderr
+
+
+def _other_pythons():
+    """Folders of Pythons of this machine that have another version than ours."""
+    folders = [Path("/usr/bin"), Path("/usr/local/bin"), *Path.home().glob(".pyenv/versions/*/bin")]
+    found = [folder / f"python3.{minor}" for minor in (12, 13, 14) for folder in folders]
+    own = f"python3.{sys.version_info.minor}"
+    return [python for python in found if python.exists() and python.name != own]
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.skipif(not _other_pythons(), reason="there is no other Python of 3.12 or later on this machine")
+def test_a_machine_with_another_python(visited, tmp_path):
+    python = _other_pythons()[-1]
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "python3").symlink_to(python)
+    roster = yaml.safe_load((visited.config / "roster").read_text())
+    roster["one"] |= {"set_path": f"{tmp_path}/bin:/usr/bin:/bin"}
+    (visited.config / "roster").write_text(yaml.safe_dump(roster))
+    version = called(visited, "one", "-i", "grains.get", "pythonversion", check=False)["one"]
+    if "pip could not fetch" in str(version) or "no libraries for" in str(version):
+        pytest.skip(f"wheels for {python.name} cannot be fetched here: {version}")
+    assert f"python3.{version[1]}" == python.name
+
+
+def _is_session(process, port):
+    words = process.info["cmdline"] or []
+    return words[:2] == ["ssh", "-T"] and str(port) in words
 
 
 def _agents(thin):
