@@ -52,6 +52,10 @@ _CONFIGURED = {
         f"mysql.{name}"
         for name in ("db", "default_file", "default_group", "host", "pass", "port", "ssl", "unix_socket", "user")
     ),
+    "redis": (
+        *(f"redis.{name}" for name in ("db", "host", "password", "port", "unix_socket_path", "username")),
+        *(f"redis_sentinel.{name}" for name in ("host", "password", "port")),
+    ),
     "postgres": tuple(
         f"postgres.{name}" for name in ("bins_dir", "host", "maintenance_db", "pass", "port", "timeout", "user")
     ),

@@ -59,6 +59,7 @@ _BRING_NOTHING = frozenset(
         "rabbitmq_upstream",
         "rabbitmq_user",
         "rabbitmq_vhost",
+        "redis",
         "schedule",
         "service",
         "sysctl",

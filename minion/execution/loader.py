@@ -81,12 +81,14 @@ _NAMES = """
     rabbitmq
     random
     rsync
+    redis
     saltcheck
     saltutil
     schedule
     service
     shadow
     slsutil
+    sqlite3
     ssh
     state
     status
@@ -135,6 +137,9 @@ _LOCATIONS = {
     },
     **{name: f"security.{name}" for name in ("acl",)},
     **{name: f"keys.{name}" for name in ("acme", "gpg", "tls")},
+    **{name: f"keys.{name}" for name in ("acme", "gpg")},
+    "redis": "stores.redis",
+    "sqlite3": "stores.sqlite",
     **{name: f"firewall.{name}" for name in ("firewalld", "nftables")},
     **{name: f"accounts.{name}" for name in ("group", "shadow", "ssh", "user")},
     **{name: f"network.{name}" for name in ("dig", "dnsutil", "hosts", "http", "ip", "iptables")},

@@ -15,7 +15,7 @@ from highstate.files import MemoryFiles
 from highstate.types import Minion
 from minion.engine.registry import find, names
 
-LIVE = {name for name in names() if name.startswith(("grains.", "mysql_query."))}
+LIVE = {name for name in names() if name.startswith(("grains.", "mysql_query.", "redis.slaveof"))}
 """They read the grains that they set: the machine as it is, not what was compiled."""
 WITH_CONTENTS = {"x509.pem_managed"}
 """They have `file.managed` write what they give it, which is no template."""
@@ -29,6 +29,7 @@ CONFIGURED = {
     "x509": "x509_signing_policies",
     **{name.partition(".")[0]: "docker.url" for name in names() if name.startswith("docker_")},
     **{name.partition(".")[0]: "mysql.host" for name in names() if name.startswith("mysql_")},
+    "redis": "redis.host",
     **{name.partition(".")[0]: "postgres.host" for name in names() if name.startswith("postgres_")},
 }
 """State module -> the option that it reads (`minion.machine.configured`), and that pillar and grains may set."""
@@ -127,6 +128,7 @@ def test_an_option_that_is_read_is_digested(full):
     state, _, fun = full.partition(".")
     own = inspect.getmodule(inspect.unwrap(find(state, fun, "s").call))
     if not state.startswith(("docker_", "mysql_", "postgres_", "x509")):  # the library that they share reads it
+    if not state.startswith(("docker_", "mysql_", "postgres_", "redis")):  # the library that they share reads it
         assert ("configured" in vars(own)) == (state in CONFIGURED)
     if option := CONFIGURED.get(state):
         one, two = f"{{{option}: one}}", f"{{{option}: two}}"

@@ -45,6 +45,7 @@ ELSEWHERE = {
     "rabbitmq_upstream": "tests/minion/states/rabbitmq",
     "rabbitmq_user": "tests/minion/states/rabbitmq",
     "rabbitmq_vhost": "tests/minion/states/rabbitmq",
+    "redis": "tests/minion/states/stores/test_redis.py",
     "service": "tests/minion/providers/service/test_services.py",
     "supervisord": "tests/minion/states/test_supervisord.py",
     "vault": "tests/minion/states/vault/test_vault_states.py",

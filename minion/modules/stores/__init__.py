@@ -1,0 +1,1 @@
+"""Execution modules of servers that keep values by keys, and of databases."""
