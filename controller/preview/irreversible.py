@@ -66,6 +66,13 @@ _ALWAYS = {
     "ini.sections_absent": _ENTRY,
     "iptables.chain_absent": _ENTRY,
     "iptables.flush": "rules that nobody else has written down are not brought back",
+    "kubernetes.configmap_absent": _GONE,
+    "kubernetes.deployment_absent": "the deployment is deleted, and with `propagation_policy` its pods",
+    "kubernetes.manifest_absent": "the objects are deleted, and what is in them or belongs to them",
+    "kubernetes.namespace_absent": "the namespace is deleted, with all that is in it",
+    "kubernetes.pod_absent": "the pod is deleted, with what was written in it",
+    "kubernetes.secret_absent": _GONE,
+    "kubernetes.service_absent": "the service is deleted, and a new one may get another address",
     "module.run": _FUNCTION,
     "module.wait": _FUNCTION,
     "module.watch": _FUNCTION,
@@ -166,6 +173,10 @@ saltutil.sync_grains saltutil.sync_modules saltutil.sync_outputters saltutil.syn
 saltutil.sync_renderers saltutil.sync_returners saltutil.sync_states saltutil.sync_tops saltutil.sync_utils
 beacon.absent beacon.disabled beacon.enabled beacon.present schedule.absent schedule.disabled
 schedule.enabled schedule.present service.dead service.disabled
+kubernetes.configmap_present kubernetes.deployment_present kubernetes.manifest kubernetes.manifest_present
+kubernetes.namespace_present kubernetes.node_annotation_absent kubernetes.node_annotation_folder_absent
+kubernetes.node_annotation_present kubernetes.node_label_absent kubernetes.node_label_folder_absent
+kubernetes.node_label_present kubernetes.pod_present kubernetes.secret_present kubernetes.service_present
 mysql_database.present mysql_grants.absent mysql_grants.present mysql_user.present
 postgres_cluster.present postgres_database.present postgres_extension.present postgres_group.present
 postgres_initdb.present postgres_language.absent postgres_language.present postgres_privileges.absent

@@ -40,7 +40,9 @@ _LOOKED_UP = {"contents_pillar": "pillar", "dataset_pillar": "pillar", "contents
 _CHECKED_KEYS = ("present", "boolean", "integer", "string", "listing", "dictionary")
 """Arguments of test.check_pillar that name keys of pillar."""
 
-_NO_SOURCES = frozenset({"context", "defaults", "contents", "content", "text", "dataset", "data", "comment"})
+_NO_SOURCES = frozenset(
+    {"context", "defaults", "template_context", "contents", "content", "text", "dataset", "data", "comment"}
+)
 """Arguments that hold text and values: a salt:// URL in them is not fetched by the state."""
 
 _CONFIGURED = {
@@ -48,6 +50,28 @@ _CONFIGURED = {
     "docker": ("docker.machine", "docker.url", "docker.version"),
     "host": ("hosts.file",),
     "iptables": ("iptables.save_filters",),
+    "kubernetes": tuple(
+        f"kubernetes.{name}"
+        for name in (
+            "api_key",
+            "api_key_prefix",
+            "ca_cert",
+            "client_cert",
+            "client_key",
+            "clusters",
+            "context",
+            "exec",
+            "host",
+            "in_cluster",
+            "kubeconfig",
+            "kubeconfig-data",
+            "no_proxy",
+            "password",
+            "proxy",
+            "username",
+            "verify_ssl",
+        )
+    ),
     "mysql": tuple(
         f"mysql.{name}"
         for name in ("db", "default_file", "default_group", "host", "pass", "port", "ssl", "unix_socket", "user")

@@ -131,7 +131,7 @@ class SourceReader:
         variables |= {key: self.arguments.get(key) for key in ("user", "group", "mode", "attrs")}
         if self.chunk.state == "file":
             variables |= template_variables(self.arguments)
-        for key in "defaults", "context":
+        for key in "defaults", "context", "template_context":
             value = self.arguments.get(key)
             if isinstance(value, dict):
                 variables |= value

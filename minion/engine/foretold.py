@@ -40,6 +40,7 @@ _BRING_NOTHING = frozenset(
         "iptables",
         "keyboard",
         "network",
+        "kubernetes",
         "nftables",
         "monit",
         "mysql_database",

@@ -39,6 +39,7 @@ _LOCATIONS = {
     "iptables": "iptables.state",
     "keyboard": "system.keyboard",
     "monit": "servers.monit",
+    "kubernetes": "kubernetes.state",
     "mount": "mount.state",
     "mysql_database": "mysql.database",
     "mysql_grants": "mysql.grants",

@@ -172,6 +172,10 @@ class Reader(Protocol):
     def render_text(self, text: str, engine: str, saltenv: str, context: Mapping[str, Value]) -> bytes:
         """A text rendered by `jinja`, `mako` or `py`."""
 
+    def look_elsewhere(self, server: str) -> None:
+        """A plan that asks a server over the network calls this first: ContentUnknown in a preview, where a branch that
+        nobody has approved may name any server, to be shown this minion's credentials."""
+
     def fetch(self, url: str, **options: Unpack[FetchOptions]) -> bytes | None:
         """What an http, https or ftp URL gives; None when there is nothing there; StateFailed for any other failure."""
 

@@ -198,6 +198,10 @@ class PreviewMachine(LocalMachine):
             raise ConditionUnknown(f"a preview does not run {argv[0]}")
         return super().run(list(argv), env=env, stdin=stdin)
 
+    def look_elsewhere(self, server: str) -> None:
+        """Refused: the branch may name the server."""
+        raise ContentUnknown(f"a preview does not ask {server}")
+
     def fetch(self, url: str, **options: Unpack[FetchOptions]) -> bytes | None:
         """Refused: the URL is the branch's."""
         raise StateFailed(f"a preview fetches nothing from the network: {url}")

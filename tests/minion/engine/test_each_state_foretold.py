@@ -30,6 +30,7 @@ ELSEWHERE = {
     "keyboard": "tests/minion/states/test_keyboard.py",
     "kmod": "tests/minion/states/test_system.py",
     "monit": "tests/minion/states/test_monit.py",
+    "kubernetes": "tests/minion/states/kubernetes",
     "mount.swap": "tests/minion/states/test_system.py",
     "mysql_database": "tests/minion/states/mysql",
     "mysql_grants": "tests/minion/states/mysql",

@@ -1,0 +1,1 @@
+"""Clusters of Kubernetes as their API server is asked and told."""
