@@ -17,6 +17,15 @@ from minion.engine.registry import find, names
 
 LIVE = {name for name in names() if name.startswith(("grains.", "mysql_query.", "redis.slaveof"))}
 """They read the grains that they set: the machine as it is, not what was compiled."""
+SHARED = (
+    "docker_",
+    "kubernetes",
+    "mysql_",
+    "postgres_",
+    "redis",
+    "x509",
+)
+"""A library that states of such a name share reads the options."""
 WITH_CONTENTS = {"x509.pem_managed"}
 """They have `file.managed` write what they give it, which is no template."""
 _OF_TEMPLATES = {"pillar", "grains"}
@@ -129,12 +138,7 @@ def test_what_is_looked_up_in_pillar_and_grains_is_digested(full):
 def test_an_option_that_is_read_is_digested(full):
     state, _, fun = full.partition(".")
     own = inspect.getmodule(inspect.unwrap(find(state, fun, "s").call))
-    if not state.startswith(("docker_", "mysql_", "postgres_", "x509")):  # the library that they share reads it
-    if not state.startswith(("docker_", "mysql_", "postgres_", "redis")):  # the library that they share reads it
-    if not state.startswith(("docker_", "kubernetes", "mysql_", "postgres_")):  # the library that they share reads it
-    if not state.startswith(("docker_", "mysql_", "postgres_", "x509")):  # the library that they share reads it
-    # The library that they share reads it.
-    if not state.startswith(("docker_", "kubernetes", "mysql_", "postgres_", "redis", "x509")):
+    if not state.startswith(SHARED):
         assert ("configured" in vars(own)) == (state in CONFIGURED)
     if option := CONFIGURED.get(state):
         one, two = f"{{{option}: one}}", f"{{{option}: two}}"
