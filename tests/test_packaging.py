@@ -43,6 +43,7 @@ def test_a_minion_imports_what_it_installs_and_no_library_of_the_controller():
     extras = {name: distributions(needed) for name, needed in PROJECT["project"]["optional-dependencies"].items()}
     of_controller = extras["controller"]
     of_some = extras["cryptography"] | extras["docker"] | extras["redis"] | extras["vault"] | {"requests"}
+    of_some |= extras["memcached"]
     assert of_minion - of_some == distributions(PROJECT["project"]["dependencies"])
     assert not of_minion & (of_controller - extras["cryptography"])
     of_traces = {name for name in of_all if name.startswith("opentelemetry-")}  # they share one name to import

@@ -100,6 +100,8 @@ _ALWAYS = {
     "rabbitmq_user.absent": _ROLE,
     "rabbitmq_vhost.absent": "the virtual host is deleted, with its queues and messages",
     "rsync.synchronized": "files that are there are replaced, and with delete deleted",
+    "memcached.absent": "the value of the key is deleted",
+    "memcached.managed": "the value that the key had is deleted",
     "redis.absent": "the value of the key is deleted",
     "redis.slaveof": "a server that follows another one loses what it holds",
     "redis.string": "the value that the key had is deleted",

@@ -43,6 +43,7 @@ _BRING_NOTHING = frozenset(
         "kubernetes",
         "nftables",
         "monit",
+        "memcached",
         "mysql_database",
         "mysql_grants",
         "mysql_user",

@@ -40,6 +40,7 @@ _LOCATIONS = {
     "keyboard": "system.keyboard",
     "monit": "servers.monit",
     "kubernetes": "kubernetes.state",
+    "memcached": "stores.memcached",
     "mount": "mount.state",
     "mysql_database": "mysql.database",
     "mysql_grants": "mysql.grants",

@@ -65,9 +65,11 @@ _NAMES = """
     locale
     log
     match
+    memcached
     mine
     monit
     mount
+    mysql
     network
     nftables
     nginx
@@ -124,6 +126,7 @@ _LOCATIONS = {
             "docker",
             "file",
             "git",
+            "mysql",
             "network",
             "pkg",
             "postgres",
@@ -138,6 +141,7 @@ _LOCATIONS = {
     **{name: f"security.{name}" for name in ("acl",)},
     **{name: f"keys.{name}" for name in ("acme", "gpg", "tls")},
     **{name: f"keys.{name}" for name in ("acme", "gpg")},
+    "memcached": "stores.memcached",
     "redis": "stores.redis",
     "sqlite3": "stores.sqlite",
     **{name: f"firewall.{name}" for name in ("firewalld", "nftables")},

@@ -29,6 +29,7 @@ mine.get_docker: use mine.get and a template
 mount.automaster mount.filesystems mount.rm_automaster mount.rm_filesystems mount.rm_vfstab: for other systems
 mount.set_automaster mount.set_filesystems mount.set_vfstab mount.vfstab: for other systems
 mount.delete_mount_cache mount.read_mount_cache mount.write_mount_cache: inner parts of Salt's
+mysql.free_slave: it logs into another server with this one's password; use mysql.query
 network.mod_bufsize: use cmd.run with ethtool
 pillar.ext: external pillars are the controller's
 pip.upgrade: use pip.install with upgrade

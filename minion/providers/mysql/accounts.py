@@ -153,3 +153,12 @@ def tls_requirement(user: MysqlUser, account_text: str, wanted: Mapping[str, obj
         return []
     parts = [f"{key} {literal(text)}" for key, text in texts.items()] or kinds[-1:] or ["NONE"]
     return [f"ALTER USER {account_text} REQUIRE {' AND '.join(parts)}"]
+
+
+def tls_wanted(given: Mapping[str, object]) -> dict[str, object]:
+    """What the argument `ssl_option` asks for, in capitals. StateFailed for what there is not."""
+    wanted = {str(key).strip().upper(): value for key, value in given.items()}
+    unknown = [key for key in wanted if key not in ("SSL", "X509", "SUBJECT", "ISSUER", "CIPHER")]
+    if unknown:
+        raise StateFailed(f"Invalid SSL option : '{unknown[0]}'")
+    return wanted

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from minion.machine.failure import StateFailed
 from minion.machine.plan import Reader
+from minion.providers.mysql.accounts import MysqlServerKind
 from minion.providers.mysql.session import MysqlSession
 from minion.providers.mysql.sql import account, identifier, pattern, quoted_name
 
@@ -169,6 +170,11 @@ def parsed_grant(statement: str) -> ParsedGrant | None:
         host=_unquoted(who[2]) if who[1:2] == ["@"] and len(who) > 2 else "",
         grantable=statement.rstrip(" ;").endswith(f"WITH {_OPTION}"),
     )
+
+
+def is_unspoken(kind: MysqlServerKind, level: GrantLevel, wanted: Sequence[Privilege]) -> bool:
+    """Whether the server would tell ALL PRIVILEGES by their names, which are `every_privilege`."""
+    return not kind.is_mariadb and kind.at_least(8) and level.text == "*.*" and (ALL, "") in wanted
 
 
 def every_privilege(machine: Reader, session: MysqlSession) -> frozenset[str]:

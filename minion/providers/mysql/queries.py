@@ -7,7 +7,8 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from minion.machine.plan import Machine
+from minion.machine.failure import StateFailed
+from minion.machine.plan import Machine, Reader
 from minion.providers.mysql.session import MysqlSession, ResultRow, result_sets
 
 _SELECTING = ("SELECT", "SHOW", "DESC")
@@ -53,6 +54,27 @@ def answer_of_file(machine: Machine, session: MysqlSession, text: str) -> dict[s
         "query time": {"human": f"{round(elapsed, 2)}s", "raw": round(elapsed, 5)},
     }
     return {key: value for key, value in answer.items() if value}
+
+
+def file_of_statements(machine: Reader, place: str, saltenv: str) -> str:
+    """The text of a file of statements. StateFailed when there is none."""
+    if place.startswith(("s3://", "swift://")):
+        raise StateFailed(f"{place} cannot be fetched: use salt://, http:// or https://")
+    try:
+        if place.startswith("salt://"):
+            found: bytes | None = machine.source(place.removeprefix("salt://"), saltenv)
+        elif place.startswith(("http://", "https://")):
+            found = machine.fetch(place)
+        else:
+            found = machine.read(place)
+    except (FileNotFoundError, IsADirectoryError):
+        found = None
+    if found is None:
+        raise StateFailed(f"File {place} does not exist")
+    try:
+        return found.decode()
+    except UnicodeDecodeError as error:
+        raise StateFailed(f"File {place} is no text in UTF-8: byte {error.start}") from None
 
 
 def _human(seconds: float) -> str:

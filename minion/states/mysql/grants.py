@@ -9,7 +9,6 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from minion.arguments.types import IsTrue, Pairs
-from minion.machine.failure import StateFailed
 from minion.machine.plan import Plan, Reader, StateFunction
 from minion.providers.mysql import accounts
 from minion.providers.mysql import grants as granted
@@ -58,8 +57,7 @@ def present(
             " (there is no such user)"
         )
     held = granted.held_on(shown, level)
-    unspoken = not kind.is_mariadb and kind.at_least(8) and level.text == "*.*" and (granted.ALL, "") in wanted
-    every = granted.every_privilege(machine, session) if unspoken else frozenset()
+    every = granted.every_privilege(machine, session) if granted.is_unspoken(kind, level, wanted) else frozenset()
     missing = held.lacks(wanted, every)
     ungrantable = given.grant_option and not held.grantable
     who, statements = account(given.user, given.host), list[str]()
@@ -69,7 +67,7 @@ def present(
     if surplus or missing or ungrantable:
         statements.append(granted.giving(held.level or level.text, wanted, who, grantable=given.grant_option))
     if ssl_option:
-        needed = _tls_wanted(ssl_option)
+        needed = accounts.tls_wanted(ssl_option)
         statements += accounts.tls_requirement(user, who, needed)
     if not statements:
         return Plan(comment=f"Grant {given.words} is already present")
@@ -86,14 +84,6 @@ def _has_more(held: HeldGrants, wanted: list[granted.Privilege], every: frozense
     grantable = given.grant_option or any(name == "GRANT OPTION" for name, _ in wanted)
     allowed = {(name, "") for name in every} if (granted.ALL, "") in asked and every else asked
     return bool(held.privileges - allowed) or (held.grantable and not grantable)
-
-
-def _tls_wanted(given: Mapping[str, object]) -> dict[str, object]:
-    wanted = {str(key).strip().upper(): value for key, value in given.items()}
-    unknown = [key for key in wanted if key not in ("SSL", "X509", "SUBJECT", "ISSUER", "CIPHER")]
-    if unknown:
-        raise StateFailed(f"Invalid SSL option : '{unknown[0]}'")
-    return wanted
 
 
 def absent(machine: Reader, name: str, *, given: _Grant, login: MysqlLogin) -> Plan:

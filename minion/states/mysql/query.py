@@ -13,7 +13,7 @@ from minion.machine.failure import StateFailed
 from minion.machine.functions import Functions, KnownFunctions
 from minion.machine.plan import Change, Machine, Plan, Reader, StateFunction, Value
 from minion.providers.mysql.databases import require_database
-from minion.providers.mysql.queries import answer_of, answer_of_file
+from minion.providers.mysql.queries import answer_of, answer_of_file, file_of_statements
 from minion.providers.mysql.session import MysqlLogin, MysqlSession, flags_of, session_of
 
 _Asked = Callable[[Machine], dict[str, Any]]
@@ -72,27 +72,6 @@ def run_file(
     session = _session(machine, login, database, client_flags, check=check_db_exists)
     text = file_of_statements(machine, query_file, saltenv or "base")
     return _plan(machine, lambda each: answer_of_file(each, session, text), out, functions)
-
-
-def file_of_statements(machine: Reader, place: str, saltenv: str) -> str:
-    """The text of a file of statements. StateFailed when there is none."""
-    if place.startswith(("s3://", "swift://")):
-        raise StateFailed(f"{place} cannot be fetched: use salt://, http:// or https://")
-    try:
-        if place.startswith("salt://"):
-            found: bytes | None = machine.source(place.removeprefix("salt://"), saltenv)
-        elif place.startswith(("http://", "https://")):
-            found = machine.fetch(place)
-        else:
-            found = machine.read(place)
-    except (FileNotFoundError, IsADirectoryError):
-        found = None
-    if found is None:
-        raise StateFailed(f"File {place} does not exist")
-    try:
-        return found.decode()
-    except UnicodeDecodeError as error:
-        raise StateFailed(f"File {place} is no text in UTF-8: byte {error.start}") from None
 
 
 def _session(machine: Reader, login: MysqlLogin, database: str, flags: ListOfTexts, *, check: bool) -> MysqlSession:

@@ -31,6 +31,7 @@ ELSEWHERE = {
     "kmod": "tests/minion/states/test_system.py",
     "monit": "tests/minion/states/test_monit.py",
     "kubernetes": "tests/minion/states/kubernetes",
+    "memcached": "tests/minion/states/stores/test_memcached.py",
     "mount.swap": "tests/minion/states/test_system.py",
     "mysql_database": "tests/minion/states/mysql",
     "mysql_grants": "tests/minion/states/mysql",

@@ -1,4 +1,4 @@
-"""States of Redis and SQLite."""
+"""States of memcached, Redis and SQLite."""
 
 from __future__ import annotations
 
@@ -20,6 +20,8 @@ CASES: tuple[Case, ...] = (
     Case(fun="sqlite3.row_absent", name="r", arguments=_ROW, before=(_TABLE, _FILL)),
 )
 WITHOUT: Mapping[str, str] = {
-    f"redis.{fun}": "tried on a Redis server of the tests" for fun in ("absent", "slaveof", "string")
+    "memcached.absent": "tried on a memcached server of the tests",
+    "memcached.managed": "tried on a memcached server of the tests",
+    **{f"redis.{fun}": "tried on a Redis server of the tests" for fun in ("absent", "slaveof", "string")},
 }
 """State functions that no case can run, and why."""

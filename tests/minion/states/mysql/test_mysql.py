@@ -1,38 +1,8 @@
 """States of MySQL on a real MariaDB server, on a socket of its own."""
 
-import shutil
-import subprocess
-import tempfile
-import time
-from pathlib import Path
-
-import pytest
-
 from highstate.files import MemoryFiles
 from minion.machine.machine import LocalMachine
 from minion.providers.mysql.session import MysqlLogin, session_of
-
-
-@pytest.fixture(scope="module")
-def login():
-    if not shutil.which("mariadbd") or not shutil.which("mariadb-install-db"):
-        pytest.skip("there is no MariaDB server")
-    folder = Path(tempfile.mkdtemp(prefix="saltern-my-", dir="/dev/shm" if Path("/dev/shm").is_dir() else None))
-    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-    data, size = f"--datadir={folder}/data", "--innodb-log-file-size=4M"
-    install = ["mariadb-install-db", "--no-defaults", data, size, "--user=root", "--skip-test-db"]
-    subprocess.run([*install, "--auth-root-authentication-method=normal"], check=True, **quiet)
-    server = subprocess.Popen(
-        ["mariadbd", "--no-defaults", data, size, "--user=root", f"--socket={folder}/s", "--skip-networking"], **quiet
-    )
-    end = time.monotonic() + 60
-    while not (folder / "s").exists():
-        assert time.monotonic() < end, "MariaDB does not answer"
-        time.sleep(0.02)
-    yield {"connection_unix_socket": str(folder / "s"), "connection_user": "root"}
-    server.kill()
-    server.wait()
-    shutil.rmtree(folder)
 
 
 def test_a_database_its_user_and_what_it_may(converge, login):

@@ -1,0 +1,1 @@
+"""The execution module `mysql`, by what its functions are about."""
