@@ -17,7 +17,7 @@ FIRED: tuple[str, ...] = (
     "salt/auth", "salt/key", "minion_start", "salt/minion/+/start", "salt/presence/change", "salt/presence/present",
     "salt/job/+/new", "salt/job/+/ret/+", "salt/job/+/prog/+/+", "salt/run/+/*", "salt/wheel/+/new", "salt/wheel/+/ret",
     "salt/state_result/+/+/*",
-    "salt/fileserver/gitfs/update", "salt/queue/+/process",
+    "salt/cloud/+/*", "salt/fileserver/gitfs/update", "salt/queue/+/process",
     "saltern/compile/*", "saltern/engine/*", "saltern/ensure/*", "saltern/events/dropped", "saltern/events/forgotten",
     "saltern/hook*", "salt/batch/+/+",
     "saltern/minion/*", "saltern/preview*", "saltern/pull/*", "saltern/remote/*", "saltern/returner/*",

@@ -48,7 +48,8 @@ def test_a_minion_imports_what_it_installs_and_no_library_of_the_controller():
     assert not of_minion & (of_controller - extras["cryptography"])
     of_traces = {name for name in of_all if name.startswith("opentelemetry-")}  # they share one name to import
     assert of_traces >= extras["otel"]
-    of_clouds = extras["aws"] | extras["google"] | extras["azure"] | {"azure-core"}  # azure-identity brings its errors
+    of_clouds = extras["aws"] | extras["google"] | extras["azure"] | extras["cloud"]
+    of_clouds |= {"azure-core"}  # azure-identity brings its errors
     of_traces |= {"googleapis-common-protos", "protobuf"}  # they share the name google
     assert (
         of_all - of_traces == of_minion | of_controller | extras["vault"] | extras["pam"] | extras["oidc"] | of_clouds

@@ -38,6 +38,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "unapply": ("pulls", "Have minions go back from a pull request to what is live."),
     "run": ("run", "Run a function on minions."),
     "ssh": ("jobs.ssh", "Run a function on machines without an agent, over ssh."),
+    "cloud": ("cloud.cloud", "Make, list and destroy machines of clouds, which become minions."),
     "minions": ("jobs.minions", "Which minions there are, and which are connected."),
     "workers": ("workers", "Where minions are compiled, and which workers of a cluster there are."),
     "notify": ("notifications.notify", "Who is told of what happens, what waits to be told, and a test."),

@@ -27,11 +27,13 @@ _OTHER_FILES: tuple[tuple[str, str, Judgement], ...] = (
     ("roster", "salt-ssh", Judgement("different", "copy it to the configuration of the controller, for `saltern ssh`",
                                      "docs/ssh.md")),
     *(
-        (name, "salt-cloud", Judgement("no counterpart", "there is no salt-cloud: use the tools of the cloud, and "
-                                       "enrolment tokens for its machines", "docs/keys.md"))
-        for name in ("cloud", "cloud.conf.d", "cloud.providers", "cloud.providers.d", "cloud.profiles",
-                     "cloud.profiles.d", "cloud.maps.d", "cloud.deploy.d")
+        (name, "salt-cloud", Judgement("different", "copy it to the configuration of the controller, for "
+                                       "`saltern cloud`", "docs/cloud.md"))
+        for name in ("cloud", "cloud.providers", "cloud.providers.d", "cloud.profiles", "cloud.profiles.d",
+                     "cloud.maps.d", "cloud.deploy.d")
     ),
+    ("cloud.conf.d", "salt-cloud", Judgement("no counterpart", "it is not read: write it into the file `cloud`",
+                                             "docs/cloud.md")),
     *(
         (name, "salt-proxy", Judgement("no counterpart", "there are no proxy minions", "docs/limitations.md"))
         for name in ("proxy", "proxy.d", "proxytab")

@@ -12,7 +12,7 @@ _RUNNERS = """
 auth.mk_token auth.del_token: use `saltern token create` and `saltern token revoke`
 batch.status batch.list_active batch.stop: a batch is a job: `saltern jobs active`, `show` and `kill`
 cache.clear_git_lock: mirrors have no lock that a crash leaves behind
-cache.cloud: there is no salt-cloud
+cache.cloud: no machines are kept in a cache; use cloud.query
 cache.clear_grains: saltutil.refresh_grains on a minion renews them; `saltern key delete` drops them with it
 cache.clear_pillar: a pillar is compiled whenever it may have changed
 cache.clear_all: `saltern key delete` drops all that is known of a minion that is gone

@@ -29,6 +29,7 @@ MODULES: Mapping[FunctionKind, tuple[str, ...]] = {
     "runner": (
         *(
             "cache",
+            "cloud",
             "config",
             "doc",
             "error",

@@ -78,6 +78,7 @@ LOCAL = {
 SALTS = {
     "run": "web1 test.ping",
     "cp": "web1 {tree}/top.sls /nowhere/a",
+    "cloud": "--list-providers",
     "runner": "manage.up",
     "wheel": "key.list_all",
     "key": "-L",

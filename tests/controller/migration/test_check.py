@@ -67,7 +67,7 @@ def test_places_values_and_reasons(machine, check, tmp_path):
     assert items["external pillar", "mysql"]["verdict"] == "no counterpart"
     assert items["external pillar", "mysql"]["place"] == f"{root}/etc/salt/master.d/a.conf:4"
     assert items["external pillar", "cmd_yaml"]["verdict"] == "works"
-    assert items["file", "cloud.providers.d (salt-cloud)"]["verdict"] == "no counterpart"
+    assert items["file", "cloud.providers.d (salt-cloud)"]["verdict"] == "different"
     settings = load_settings(tmp_path / "out")
     check_git(settings)
     assert settings.language.ext_pillar == ({"cmd_yaml": "/bin/true"},)

@@ -1,0 +1,1 @@
+"""`saltern cloud`."""

@@ -1,0 +1,1 @@
+"""Accounts of clouds: what machines there are, and making and destroying them."""
