@@ -18,7 +18,7 @@ from typing import Any
 
 import yaml
 
-from controller.cloud.accounts.account import Machine
+from controller.cloud.accounts.account import CloudMachine
 from controller.cloud.configuration import MachineProfile
 from controller.cloud.deploy_script import DEPLOY_SCRIPT
 from controller.cloud.errors import CloudFailed
@@ -65,7 +65,7 @@ class Deployment:
         folders: see there.
     """
 
-    def __init__(self, machine: Machine, profile: MachineProfile, folders: SshFolders) -> None:
+    def __init__(self, machine: CloudMachine, profile: MachineProfile, folders: SshFolders) -> None:
         self._options = profile.options
         self._scripts = folders.scripts
         self._name = machine.name
@@ -135,7 +135,7 @@ class Deployment:
         return _read(path, "script")
 
 
-def target_for(machine: Machine, profile: MachineProfile) -> SshTarget:
+def target_for(machine: CloudMachine, profile: MachineProfile) -> SshTarget:
     """How the machine is reached; CloudFailed."""
     options = profile.options
     first, second = machine.public_ips, machine.private_ips

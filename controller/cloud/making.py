@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from controller.cloud.accounts.account import Account, Machine
+from controller.cloud.accounts.account import Account, CloudMachine
 from controller.cloud.accounts.accounts import account_of
 from controller.cloud.configuration import CloudProvider, MachineProfile
 from controller.cloud.controller_port import CloudController
@@ -54,7 +54,7 @@ class Making:
         self._tell(name, "creating", f"{name} is being made", _public(profile))
         account = account_of(profile.provider)
         key = self._accepted(minion) if deploys else None
-        made: Machine | None = None
+        made: CloudMachine | None = None
         try:
             self._tell(name, "requesting", f"{profile.provider.alias} is asked for it", {"kwargs": _public(profile)})
             made = account.create(name, profile)
@@ -74,7 +74,7 @@ class Making:
             shown["connected"] = self._connects(minion, float(profile.options.get("wait_for_minion", 60)))
         return shown
 
-    def destroy(self, provider: CloudProvider, account: Account, machine: Machine) -> None:
+    def destroy(self, provider: CloudProvider, account: Account, machine: CloudMachine) -> None:
         """Destroy a machine, and forget its minion. CloudFailed."""
         event = {"instance_id": machine.id, "name": machine.name}
         self._tell(machine.name, "destroying", f"{provider.alias} is asked to destroy {machine.name}", event)
@@ -83,7 +83,7 @@ class Making:
         self._tell(machine.name, "destroyed", f"{machine.name} is gone", event)
 
     def _deploy(
-        self, machine: Machine, profile: MachineProfile, key: _KeyOfMinion, configuration: Mapping[str, Any]
+        self, machine: CloudMachine, profile: MachineProfile, key: _KeyOfMinion, configuration: Mapping[str, Any]
     ) -> None:
         with tempfile.TemporaryDirectory(prefix="saltern-cloud-") as folder:
             folders = SshFolders(known=Path(folder), own_key=self.own_key(), scripts=self.folder / "cloud.deploy.d")

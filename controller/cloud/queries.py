@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias, TypeVar
 
-from controller.cloud.accounts.account import Account, Machine
+from controller.cloud.accounts.account import Account, CloudMachine
 from controller.cloud.accounts.accounts import account_of
 from controller.cloud.configuration import CloudConfiguration, CloudProvider
 from controller.cloud.errors import CloudFailed
@@ -25,7 +25,7 @@ class FoundMachine:
 
     provider: CloudProvider
     account: Account
-    machine: Machine
+    machine: CloudMachine
 
 
 def list_machines(
@@ -40,7 +40,7 @@ def list_machines(
     """
     selection = configuration.options.get("query.selection") or ["id"]
 
-    def shown(machine: Machine) -> dict[str, Any]:
+    def shown(machine: CloudMachine) -> dict[str, Any]:
         whole = machine.shown(full=kind != "query")
         if kind != "select":
             return whole

@@ -10,7 +10,7 @@ from controller.cloud.configuration import MachineProfile
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Machine:
+class CloudMachine:
     """A machine of an account, in the words of `salt-cloud -Q`."""
 
     id: str
@@ -43,20 +43,20 @@ class Machine:
 class Account(Protocol):
     """One provider. Every function may wait for the cloud, and raises CloudFailed."""
 
-    def machines(self) -> Sequence[Machine]:
+    def machines(self) -> Sequence[CloudMachine]:
         """All that are not gone."""
 
     def offers(self, what: str) -> Mapping[str, Mapping[str, Any]]:
         """Name -> description of `images`, `sizes` or `locations`."""
 
-    def create(self, name: str, profile: MachineProfile) -> Machine:
+    def create(self, name: str, profile: MachineProfile) -> CloudMachine:
         """Have a machine made; it need not be up yet."""
 
-    def reached(self, machine: Machine, seconds: float) -> Machine:
+    def reached(self, machine: CloudMachine, seconds: float) -> CloudMachine:
         """The machine when it has an address, within so many seconds."""
 
-    def destroy(self, machine: Machine) -> None:
+    def destroy(self, machine: CloudMachine) -> None:
         """Destroy one."""
 
-    def act(self, machine: Machine, action: str) -> Any:
+    def act(self, machine: CloudMachine, action: str) -> Any:
         """`reboot`, `start` or `stop` one."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from controller.cloud.accounts.account import Machine
+from controller.cloud.accounts.account import CloudMachine
 from controller.cloud.configuration import MachineProfile
 from controller.cloud.errors import CloudFailed
 
@@ -13,7 +13,7 @@ from controller.cloud.errors import CloudFailed
 class ExistingMachines:
     """`Account`: `ssh_host` of a profile or map says where a machine is."""
 
-    def machines(self) -> Sequence[Machine]:
+    def machines(self) -> Sequence[CloudMachine]:
         """None: who is a minion is what `saltern minions` says."""
         return ()
 
@@ -21,19 +21,19 @@ class ExistingMachines:
         """Nothing, as in Salt."""
         return {}
 
-    def create(self, name: str, profile: MachineProfile) -> Machine:
+    def create(self, name: str, profile: MachineProfile) -> CloudMachine:
         """The machine that is there."""
         host = str(profile.options.get("ssh_host") or name)
-        return Machine(id=name, name=name, state="RUNNING", public_ips=(host,))
+        return CloudMachine(id=name, name=name, state="RUNNING", public_ips=(host,))
 
-    def reached(self, machine: Machine, seconds: float) -> Machine:
+    def reached(self, machine: CloudMachine, seconds: float) -> CloudMachine:
         """It has an address."""
         return machine
 
-    def destroy(self, machine: Machine) -> None:
+    def destroy(self, machine: CloudMachine) -> None:
         """It was not made here."""
         raise CloudFailed(f"{machine.name} was there before: it is not destroyed")
 
-    def act(self, machine: Machine, action: str) -> Any:
+    def act(self, machine: CloudMachine, action: str) -> Any:
         """None is there."""
         raise CloudFailed(f"the driver saltify has no {action}: use `saltern run`")

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
-from controller.cloud.accounts.account import Machine
+from controller.cloud.accounts.account import CloudMachine
 from controller.cloud.configuration import CloudProvider, MachineProfile
 from controller.cloud.errors import CloudFailed
 
@@ -79,7 +79,7 @@ class LibcloudAccount:
         self._provider = provider
         self._driver = _asked(lambda: _driver_of(provider), f"the provider {provider.alias!r}")
 
-    def machines(self) -> Sequence[Machine]:
+    def machines(self) -> Sequence[CloudMachine]:
         """See `Account`."""
         nodes = self._ask(self._driver.list_nodes, "list its machines")
         return [found for node in nodes if (found := _machine(node)).state not in ("TERMINATED", "UNKNOWN")]
@@ -89,7 +89,7 @@ class LibcloudAccount:
         found = self._ask(getattr(self._driver, f"list_{what}"), f"list its {what}")
         return {str(each.name): _described(each) for each in found}
 
-    def create(self, name: str, profile: MachineProfile) -> Machine:
+    def create(self, name: str, profile: MachineProfile) -> CloudMachine:
         """See `Account`."""
         options = profile.options
         arguments: dict[str, Any] = {
@@ -108,7 +108,7 @@ class LibcloudAccount:
         arguments |= options.get("create") or {}
         return _machine(self._ask(lambda: self._driver.create_node(**arguments), f"make {name}"))
 
-    def reached(self, machine: Machine, seconds: float) -> Machine:
+    def reached(self, machine: CloudMachine, seconds: float) -> CloudMachine:
         """See `Account`."""
         deadline = time.monotonic() + seconds
         while True:
@@ -120,13 +120,13 @@ class LibcloudAccount:
                 raise CloudFailed(f"{machine.name} has no address after {seconds:g} s; it is {state}")
             time.sleep(_INTERVAL)
 
-    def destroy(self, machine: Machine) -> None:
+    def destroy(self, machine: CloudMachine) -> None:
         """See `Account`."""
         node = self._node(machine)
         if not self._ask(lambda: self._driver.destroy_node(node), f"destroy {machine.name}"):
             raise CloudFailed(f"{self._provider.alias} does not destroy {machine.name}")
 
-    def act(self, machine: Machine, action: str) -> Any:
+    def act(self, machine: CloudMachine, action: str) -> Any:
         """See `Account`."""
         node = self._node(machine)
         ask = {
@@ -136,7 +136,7 @@ class LibcloudAccount:
         }[action]
         return bool(self._ask(lambda: ask(node), f"{action} {machine.name}"))
 
-    def _node(self, machine: Machine) -> Any:
+    def _node(self, machine: CloudMachine) -> Any:
         nodes = self._ask(self._driver.list_nodes, "list its machines")
         found = next((node for node in nodes if str(node.id) == machine.id), None)
         if found is None:
@@ -204,9 +204,9 @@ def _asked(ask: Callable[[], _Found], what: str) -> _Found:
         raise CloudFailed(f"{what}: {type(error).__name__}: {said}") from error
 
 
-def _machine(node: Any) -> Machine:
+def _machine(node: Any) -> CloudMachine:
     extra = dict(node.extra or {})
-    return Machine(
+    return CloudMachine(
         id=str(node.id),
         name=str(node.name),
         image=str(getattr(node.image, "id", None) or extra.get("image_id") or extra.get("image") or ""),

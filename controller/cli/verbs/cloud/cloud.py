@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _ACTIONS = ("reboot", "start", "stop", "show_instance")
 _AT_ONCE = 10
-_FILE = click.Path(path_type=Path, exists=True, dir_okay=False)
+_FILE = click.Path(path_type=Path)
 
 
 def _profiles(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
