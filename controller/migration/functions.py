@@ -51,7 +51,7 @@ _DIFFERENT_ARGUMENTS: Mapping[str, tuple[str, str]] = {
 _INSTEAD_OF_MODULES: tuple[tuple[str, str], ...] = (
     ("win_ chocolatey reg ntp_win lgpo dsc wua wusa msi powercfg win", "minions run on Linux"),
     ("macpackage macdefaults mac_ keychain assistive xattr", "minions run on Linux"),
-    ("boto azurearm aws_ openstack heat neutron keystone glance libcloud cloud", "use the tools of the cloud"),
+    ("boto azurearm aws_ openstack heat neutron keystone glance libcloud", "use the tools of the cloud"),
     ("napalm netntp netacl netconfig junos nxos iosconfig panos bigip", "there are no proxy minions"),
     ("docker dockercompose", "docker_container, docker_image, docker_network and docker_volume"),
     ("certutil", "cmd.run with certutil and `unless`"),
@@ -175,7 +175,7 @@ _OTHER_KINDS: Mapping[str, str] = {
     "sdb": "profiles of sdb have the drivers yaml and env; use a runner or an external pillar",
     "wheel": "write a runner",
     "thorium": "write rules (docs/reactors.md)",
-    "clouds": "use the tools of the cloud",
+    "clouds": "drivers of clouds are those of Libcloud (docs/cloud.md)",
     "auth": "passwords are those of PAM",
     "fileserver": "trees come from git and folders",
     "roster": "rosters are flat, ansible, cache and sshconfig",

@@ -43,6 +43,7 @@ _ALWAYS = {
     "cron.absent": _ENTRY,
     "cron.env_absent": _ENTRY,
     "cron.file": "entries of the crontab that are not in the file are deleted",
+    "cloud.absent": "the machine is destroyed, with what is on its disks",
     "docker_container.absent": "the container is deleted, with what was written in it",
     "docker_container.running": "a container that is replaced is deleted, with what was written in it",
     "docker_image.absent": "the image is deleted; a revert does not bring back one that is in no registry",
@@ -191,7 +192,7 @@ ssh_known_hosts.absent ssh_known_hosts.present stateconf.context stateconf.set s
 supervisord.running sysctl.present
 test.check_pillar test.configurable_test_state test.fail_with_changes test.fail_without_changes test.nop
 test.show_notification test.succeed_with_changes test.succeed_without_changes timezone.system user.present
-vault.policy_present vault_secret.present
+vault.policy_present vault_secret.present cloud.present cloud.profile
 x509.crl_managed x509.csr_managed x509.pem_managed
 """
 HARMLESS = frozenset(_HARMLESS.split())

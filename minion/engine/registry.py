@@ -25,6 +25,7 @@ _LOCATIONS = {
     "apache_site": "apache.site",
     "at": "system.at",
     "beacon": "agent.beacon",
+    "cloud": "cloud.machine",
     "cmd": "cmd.state",
     "docker_container": "docker.container",
     "docker_image": "docker.image",

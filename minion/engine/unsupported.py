@@ -10,6 +10,10 @@ from collections.abc import Mapping
 _CALL = "a Python function cannot stand in an SLS that is compiled elsewhere: use module.run"
 
 UNSUPPORTED: Mapping[str, str] = {
+    **dict.fromkeys(
+        ("cloud.volume_absent", "cloud.volume_attached", "cloud.volume_detached", "cloud.volume_present"),
+        "volumes are those of the image and its size: use `create` of a profile",
+    ),
     "cmd.call": _CALL,
     "cmd.wait_call": _CALL,
     "file.mod_run_check_cmd": "it is check_cmd of file.managed",

@@ -31,6 +31,7 @@ _NAMES = """
     archive
     at
     beacons
+    cloud
     cmd
     config
     cp
@@ -123,6 +124,7 @@ _LOCATIONS = {
     **{
         name: f"{name}.module"
         for name in (
+            "cloud",
             "docker",
             "file",
             "git",

@@ -9,6 +9,9 @@ from collections.abc import Mapping
 
 _TABLE = """
 archive.rar archive.unrar: use cmd.run
+cloud.network_create cloud.network_list cloud.virtual_interface_create: use the tools of the cloud
+cloud.virtual_interface_list cloud.volume_attach cloud.volume_create: use the tools of the cloud
+cloud.volume_delete cloud.volume_detach cloud.volume_list: use the tools of the cloud
 cmd.powershell cmd.powershell_all: for Windows
 cmd.run_chroot: Salt's ends every process below the new root when it is done; use cmd.run with chroot(8)
 cmd.shell_info: use cmd.run

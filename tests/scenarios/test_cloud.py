@@ -110,3 +110,33 @@ def test_a_machine_becomes_a_minion_that_has_its_state(rig, tmp_path):
             assert (root / "etc/saltern/pki/minion/minion.key").stat().st_mode & 0o777 == 0o600
         finally:
             stop_agents_of(root)
+
+
+def test_states_of_a_minion_have_the_controller_make_machines(make_rig):
+    rig = make_rig(minions={"web1": {}}, peer_run={"web1": ["cloud.*"]})
+
+    def single(*words):
+        done = rig.saltern("run", "web1", "state.single", *words, "--out", "json", check=False)
+        (state,) = json.loads(done.stdout)["web1"].values()
+        return state
+
+    with ec2() as (provider, image):
+        write_cloud(rig.config, {"aws": provider}, {"web": {"provider": "aws", "image": image, "size": "t3.micro"}})
+        wanted = ("cloud.profile", "web9", "profile=web", "deploy=False")
+        planned = single(*wanted, "test=True")
+        assert (planned["result"], planned["comment"]) == (None, "Instance web9 needs to be created")
+        made = single(*wanted)
+        assert (made["result"], made["comment"]) == (True, "Created instance web9 using profile web")
+        assert made["changes"]["web9"]["state"] == "RUNNING"
+        again = single(*wanted)
+        assert (again["result"], again["changes"], again["comment"]) == (True, {}, "Already present instance web9")
+        bare = ("cloud_provider=aws", "size=t3.small", "deploy=False")
+        more = single("cloud.present", "web8", f"image={image}", *bare)
+        assert more["changes"]["web8"]["size"] == "t3.small"
+        refused = single("cloud.present", "web7", "image=ami-00000000", *bare)
+        assert refused["result"] is False
+        assert "ami-00000000" in refused["comment"]
+        assert single("cloud.absent", "web9")["comment"] == "Destroyed instance web9"
+        assert single("cloud.absent", "web9")["comment"] == "Already absent instance web9"
+        listed = json.loads(rig.saltern("runner", "cloud.query", "--out", "json").stdout)
+        assert list(listed["aws"]["ec2"]) == ["web8"]

@@ -37,6 +37,7 @@ ELSEWHERE = {
     "mysql_grants": "tests/minion/states/mysql",
     "mysql_query": "tests/minion/states/mysql",
     "mysql_user": "tests/minion/states/mysql",
+    "cloud": "tests/scenarios/test_cloud.py",
     "nftables": "tests/minion/states/firewall/test_nftables.py",
     "npm.cache_cleaned": "tests/minion/states/javascript/test_npm.py",
     "pkg.group_installed": "it is pkg.installed of what the group stands for",
