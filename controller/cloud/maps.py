@@ -44,14 +44,17 @@ def read_map(path: Path, configuration: CloudConfiguration) -> dict[str, Machine
             if name in found:
                 raise CloudFailed(f"{path} names {name!r} twice")
             said = {_OLD_NAMES.get(key, key): value for key, value in given.items()}
-            other = said.pop("provider", None)
-            if other:
-                of_other = configuration.of_provider(str(other))
-                whole = MachineProfile(
-                    name=whole.name, provider=of_other.provider, options=merge(dict(of_other.options), whole.options)
-                )
-            found[name] = whole.with_given(said)
+            provider = said.pop("provider", None)
+            found[name] = (_of_other(whole, str(provider), configuration) if provider else whole).with_given(said)
     return found
+
+
+def _of_other(profile: MachineProfile, name: str, configuration: CloudConfiguration) -> MachineProfile:
+    """A profile with another provider, whose options count where the profile says nothing."""
+    other = configuration.of_provider(name)
+    return MachineProfile(
+        name=profile.name, provider=other.provider, options=merge(dict(other.options), dict(profile.options))
+    )
 
 
 def plan_map(

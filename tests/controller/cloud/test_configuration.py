@@ -54,10 +54,10 @@ def test_forms_of_maps(folder):
     path = folder / "map"
     path.write_text(
         "web:\n  - web1\n{% for n in [2, 3] %}  - web{{ n }}: {size: s{{ n }}, map_grains: {n: {{ n }}}}\n{% endfor %}"
-        "big:\n  db1: {minion: {grains: {role: db}}, requires: [web1]}\n  db2: {provider: base}\n"
+        "big:\n  db2: {provider: base}\n  db1: {minion: {grains: {role: db}}, requires: [web1]}\n"
     )
     found = read_map(path, load_cloud(folder))
-    assert list(found) == ["web1", "web2", "web3", "db1", "db2"]
+    assert list(found) == ["web1", "web2", "web3", "db2", "db1"]
     assert found["web2"].options["size"] == "s2"
     assert found["web3"].options["grains"] == {"n": 3}
     assert found["db1"].options["minion"]["grains"] == {"role": "db", "big": True}
