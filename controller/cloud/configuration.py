@@ -70,14 +70,15 @@ class CloudConfiguration:
             raise CloudFailed(f"there is no provider {name!r}{_known(alias, self.providers)}")
         return found
 
-    def profile(self, name: str) -> MachineProfile:
-        """A profile with all that it extends; CloudFailed."""
+    def profile(self, name: str, other_provider: str = "") -> MachineProfile:
+        """A profile with all that it extends, of its own provider or another one; CloudFailed."""
         if name not in self.profiles:
             raise CloudFailed(f"there is no profile {name!r}{_known(name, self.profiles)}")
         own = _extended(name, self.profiles, "profile")
-        if not isinstance(own.get("provider"), str):
+        wanted = other_provider or own.get("provider")
+        if not isinstance(wanted, str):
             raise CloudFailed(f"the profile {name!r} has no `provider`")
-        provider = self.provider(own["provider"])
+        provider = self.provider(wanted)
         return MachineProfile(name=name, provider=provider, options=self._whole(provider, own))
 
     def of_provider(self, name: str) -> MachineProfile:

@@ -17,7 +17,6 @@ import yaml
 from controller.cloud.configuration import CloudConfiguration, MachineProfile
 from controller.cloud.errors import CloudFailed
 from highstate.render.yaml.loader import load_yaml
-from highstate.traverse import merge
 
 _OLD_NAMES = {f"map_{name}": name for name in ("grains", "master", "minion", "volumes", "requires")}
 
@@ -45,16 +44,8 @@ def read_map(path: Path, configuration: CloudConfiguration) -> dict[str, Machine
                 raise CloudFailed(f"{path} names {name!r} twice")
             said = {_OLD_NAMES.get(key, key): value for key, value in given.items()}
             provider = said.pop("provider", None)
-            found[name] = (_of_other(whole, str(provider), configuration) if provider else whole).with_given(said)
+            found[name] = (configuration.profile(str(profile), str(provider)) if provider else whole).with_given(said)
     return found
-
-
-def _of_other(profile: MachineProfile, name: str, configuration: CloudConfiguration) -> MachineProfile:
-    """A profile with another provider, whose options count where the profile says nothing."""
-    other = configuration.of_provider(name)
-    return MachineProfile(
-        name=profile.name, provider=other.provider, options=merge(dict(other.options), dict(profile.options))
-    )
 
 
 def plan_map(

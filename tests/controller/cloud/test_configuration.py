@@ -62,7 +62,8 @@ def test_forms_of_maps(folder):
     assert found["web3"].options["grains"] == {"n": 3}
     assert found["db1"].options["minion"]["grains"] == {"role": "db", "big": True}
     assert (found["db2"].provider.alias, found["db1"].provider.alias) == ("base", "other")
-    assert found["db2"].options["size"] == "Large"
+    assert (found["db2"].options["size"], found["db2"].options["ssh_username"]) == ("Large", "admin")
+    assert found["db1"].options["ssh_username"] == "root"
 
 
 def test_a_plan_makes_what_is_not_there_and_a_hard_one_destroys_the_rest(folder):
