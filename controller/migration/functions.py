@@ -57,7 +57,6 @@ _INSTEAD_OF_MODULES: tuple[tuple[str, str], ...] = (
     ("certutil", "cmd.run with certutil and `unless`"),
     ("firewall ipset ufw", "file.managed for the rules, with a service that watches them"),
     ("lvm mdadm_raid raid disk blockdev cryptdev btrfs zfs zpool", "cmd.run with `unless`"),
-    ("selinux", "cmd.run with semanage and `unless`"),
 )  # fmt: skip
 """Beginnings of names of modules -> what to do instead."""
 _BRING = (

@@ -108,6 +108,9 @@ _ALWAYS = {
     "redis.string": "the value that the key had is deleted",
     "sqlite3.row_absent": "the row is deleted",
     "sqlite3.table_absent": "the table is deleted, with its rows",
+    "selinux.fcontext_policy_absent": _ENTRY,
+    "selinux.module_remove": "the module is deleted; a revert brings back one that a state installs",
+    "selinux.port_policy_absent": _ENTRY,
     "ssh_auth.manage": "keys that are not in the list are deleted",
     "vault.policy_absent": "the rules of the policy are deleted",
     "vault_secret.absent": "the secret, or its newest version, is deleted",
@@ -138,6 +141,7 @@ _BY_ARGUMENTS: dict[str, Callable[[Mapping[str, Value]], str]] = {
     "pkgrepo.absent": _given("keyid", "the key is deleted"),
     "sqlite3.row_present": _given("update", "the values that the row has are replaced"),
     "sqlite3.table_present": _given("force", "a table of another schema is deleted, with its rows"),
+    "selinux.module": _given("remove", "the module is deleted; a revert brings back one that a state installs"),
     "virtualenv.manage": _given("clear", "the environment is deleted and made anew"),
     "virtualenv.managed": _given("clear", "the environment is deleted and made anew"),
 }
@@ -151,6 +155,8 @@ def _git(arguments: Mapping[str, Value]) -> str:
 
 _HARMLESS = """
 acl.list_present acl.present
+selinux.boolean selinux.fcontext_policy_applied selinux.fcontext_policy_present selinux.mode
+selinux.module_install selinux.port_policy_present
 apache.configfile apache_conf.disabled apache_conf.enabled apache_module.disabled apache_module.enabled
 apache_site.disabled apache_site.enabled
 gem.installed gem.sources_add gem.sources_remove

@@ -63,6 +63,7 @@ _BRING_NOTHING = frozenset(
         "rabbitmq_vhost",
         "redis",
         "schedule",
+        "selinux",
         "service",
         "sysctl",
         "test",

@@ -73,6 +73,7 @@ _LOCATIONS = {
     "redis": "stores.redis",
     "schedule": "agent.schedule",
     "sqlite3": "stores.sqlite",
+    "selinux": "security.selinux",
     "ssh_auth": "ssh.auth",
     "ssh_known_hosts": "ssh.known_hosts",
     "user": "user.state",

@@ -88,6 +88,7 @@ _NAMES = """
     saltcheck
     saltutil
     schedule
+    selinux
     service
     shadow
     slsutil
@@ -146,6 +147,7 @@ _LOCATIONS = {
     "memcached": "stores.memcached",
     "redis": "stores.redis",
     "sqlite3": "stores.sqlite",
+    **{name: f"security.{name}" for name in ("acl", "selinux")},
     **{name: f"firewall.{name}" for name in ("firewalld", "nftables")},
     **{name: f"accounts.{name}" for name in ("group", "shadow", "ssh", "user")},
     **{name: f"network.{name}" for name in ("dig", "dnsutil", "hosts", "http", "ip", "iptables")},

@@ -22,7 +22,6 @@ disk.format disk.resize2fs disk.tune disk.wipe: too much is lost by a wrong word
 disk.hdparms disk.hpa disk.iostat disk.smart_attributes: use cmd.run
 dnsutil.parse_zone: read zones with the tools of the name server
 file.check_file_meta file.extract_hash file.get_managed: inner parts of Salt's; use file.check_managed_changes
-file.get_selinux_context file.restorecon file.set_selinux_context: SELinux is not supported yet
 file.list_backup file.list_backups_dir: use file.list_backups
 file.psed: use file.replace
 git.merge_tree: use cmd.run

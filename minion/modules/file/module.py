@@ -10,9 +10,10 @@ from typing import Any
 
 from minion.modules.file.edit import FUNCTIONS as EDIT
 from minion.modules.file.find import FUNCTIONS as FIND
+from minion.modules.file.label import FUNCTIONS as LABEL
 from minion.modules.file.look import FUNCTIONS as LOOK
 from minion.modules.file.managed import FUNCTIONS as MANAGED
 from minion.modules.file.owner import FUNCTIONS as OWNER
 from minion.modules.file.place import FUNCTIONS as PLACE
 
-FUNCTIONS: Mapping[str, Any] = dict(sorted({**EDIT, **FIND, **LOOK, **MANAGED, **OWNER, **PLACE}.items()))
+FUNCTIONS: Mapping[str, Any] = dict(sorted({**EDIT, **FIND, **LABEL, **LOOK, **MANAGED, **OWNER, **PLACE}.items()))

@@ -49,6 +49,7 @@ ELSEWHERE = {
     "rabbitmq_user": "tests/minion/states/rabbitmq",
     "rabbitmq_vhost": "tests/minion/states/rabbitmq",
     "redis": "tests/minion/states/stores/test_redis.py",
+    "selinux": "tests/minion/states/security/test_selinux.py",
     "service": "tests/minion/providers/service/test_services.py",
     "supervisord": "tests/minion/states/test_supervisord.py",
     "vault": "tests/minion/states/vault/test_vault_states.py",
