@@ -115,7 +115,7 @@ def fcontext_get_policy(
         wanted = ContextWanted(name, kind, sel_type, sel_user, sel_level)
         found = file_contexts.rule_of(context.machine, wanted)
         if found is not None and not wanted.differences(found):
-            return found._asdict()
+            return found.shown()
     return None
 
 

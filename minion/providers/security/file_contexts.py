@@ -20,7 +20,7 @@ FILE_TYPES: Mapping[str, str] = {
     "l": "symbolic link",
     "p": "named pipe",
 }
-_RULE = re.compile(rf"(\S.*?)\s+({'|'.join(FILE_TYPES.values())})\s+([^:\s]+):([^:\s]+):([^:\s]+):(\S+)\s*")
+_RULE = re.compile(rf"(\S.*?)\s+({'|'.join(FILE_TYPES.values())})\s+([^:\s]+:[^:\s]+:[^:\s]+:\S+)\s*")
 _CHANGES = (
     re.compile(r"Would relabel (.*) from (\S+) to (\S+)"),
     re.compile(r"restorecon reset (.*) context (\S+)->(\S+)"),  # before 2.5
@@ -33,10 +33,11 @@ class ContextRule(NamedTuple):
 
     filespec: str
     filetype: str
-    sel_user: str
-    sel_role: str
-    sel_type: str
-    sel_level: str
+    label: str
+
+    def shown(self) -> dict[str, str]:
+        """Name and kind of the files, and the four parts of the label."""
+        return {"filespec": self.filespec, "filetype": self.filetype, **parts(self.label)}
 
 
 class ContextWanted(NamedTuple):
@@ -60,7 +61,7 @@ class ContextWanted(NamedTuple):
     def differences(self, rule: ContextRule) -> dict[str, str]:
         """What of a rule is not as it is given."""
         given = self._asdict()
-        return {part: given[part] for part in _PARTS if given.get(part) and given[part] != getattr(rule, part)}
+        return {part: given[part] for part, has in parts(rule.label).items() if given.get(part) not in (None, "", has)}
 
 
 def rule_of(machine: Reader, wanted: ContextWanted, *, local: bool = False) -> ContextRule | None:

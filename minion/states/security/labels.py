@@ -28,7 +28,8 @@ def fcontext_policy_present(
             return Plan(
                 comment=f'{what} already present with specified filetype "{kind}" and sel_type "{sel_type}".'
             )  # fmt: skip
-        old, new = {name: {part: getattr(found, part) for part in differing}}, {name: differing}
+        has = found.shown()
+        old, new = {name: {part: has[part] for part in differing}}, {name: differing}
 
     def act(machine: Machine) -> None:
         try:
@@ -58,9 +59,7 @@ def fcontext_policy_absent(
         except StateFailed as failed:
             raise StateFailed(f"Error removing policy: {failed}") from failed
 
-    return _turning(
-        {name: found._asdict()}, {}, act, pending=f"{what} would be removed", done=f"{what} has been removed"
-    )
+    return _turning({name: found.shown()}, {}, act, pending=f"{what} would be removed", done=f"{what} has been removed")
 
 
 def fcontext_policy_applied(machine: Reader, name: str, *, recursive: bool = False) -> Plan:

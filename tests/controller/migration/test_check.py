@@ -208,7 +208,7 @@ def test_functions_renderers_and_modules_of_trees(machine, check):
         "srv/reactor/r.sls": "a:\n  caller.x.y: []\nb:\n  wheel.key.gen: []\n",
         "srv/salt/a.sls": "#!pydsl\n", "srv/salt/_states/own.py": "__virtualname__ = 'mine'\n",
         "srv/salt/_proxy/p.py": "", "srv/salt/_modules/m.py": "import salt.utils.files\nimport salt.cloud.clouds\n",
-        "srv/salt/b.sls": "a:\n  mine.set: []\nb:\n  selinux.mode: []\nc:\n  file.shortcut: []\nd:\n"
+        "srv/salt/b.sls": "a:\n  mine.set: []\nb:\n  zpool.present: []\nc:\n  file.shortcut: []\nd:\n"
                           "  pkg.installed:\n    - skip_suggestions: True\n    - pkg_verify: True\n"
                           "e:\n  nope.at_all: []\nf:\n  file.managd: []\n"
                           "g:\n  file.append:\n    - text: a\nh:\n  file.copy:\n    - force: True\n",
@@ -217,7 +217,7 @@ def test_functions_renderers_and_modules_of_trees(machine, check):
     _, _, items = check()
     said = {key: each["verdict"] for key, each in items.items()}
     assert said["state", "mine.set"] == "works"
-    assert said["state", "selinux.mode"] == "no counterpart"
+    assert said["state", "zpool.present"] == "no counterpart"
     assert "shortcuts are for Windows" in items["state", "file.shortcut"]["how"]
     assert "did you mean file.managed" in items["state", "file.managd"]["how"]
     assert said["state", "nope.at_all"] == "no counterpart"
@@ -247,12 +247,12 @@ def test_passwords_of_addresses_are_not_shown(machine, saltern, tmp_path):
 def test_git_remotes_are_looked_into_when_they_are_fetched(machine, check, tmp_path):
     remote = tmp_path / "remote"
     machine({"etc/salt/master": f"gitfs_base: main\ngitfs_remotes: [{remote}]\n",
-             "remote/a.sls": "a:\n  selinux.mode: []\n"})  # fmt: skip
+             "remote/a.sls": "a:\n  zpool.present: []\n"})  # fmt: skip
     for words in (["init", "-q", "-b", "main"], ["add", "."], ["commit", "-q", "-m", "first"]):
         git = ["git", "-c", "user.name=A. Writer", "-c", "user.email=a@example.org", *words]
         subprocess.run(git, cwd=remote, check=True)
     code, report, items = check()
     assert (code, report["not_read"]) == (2, ["the trees of gitfs_remotes: --fetch looks into them"])
     code, report, items = check("--fetch")
-    assert items["state", "selinux.mode"]["place"] == "salt://a.sls:2"
+    assert items["state", "zpool.present"]["place"] == "salt://a.sls:2"
     assert report["not_read"] == []
