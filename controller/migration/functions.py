@@ -55,7 +55,7 @@ _INSTEAD_OF_MODULES: tuple[tuple[str, str], ...] = (
     ("napalm netntp netacl netconfig junos nxos iosconfig panos bigip", "there are no proxy minions"),
     ("docker dockercompose", "docker_container, docker_image, docker_network and docker_volume"),
     ("certutil", "cmd.run with certutil and `unless`"),
-    ("firewall ipset ufw", "file.managed for the rules, with a service that watches them"),
+    ("firewall ufw", "file.managed for the rules, with a service that watches them"),
     ("lvm mdadm_raid raid disk blockdev cryptdev btrfs zfs zpool", "cmd.run with `unless`"),
 )  # fmt: skip
 """Beginnings of names of modules -> what to do instead."""

@@ -65,6 +65,9 @@ _ALWAYS = {
     "http.query": _SENT,
     "ini.options_absent": _ENTRY,
     "ini.sections_absent": _ENTRY,
+    "ipset.absent": _ENTRY,
+    "ipset.flush": "entries that no state gives are not brought back",
+    "ipset.set_absent": "entries that no state gives are not brought back",
     "iptables.chain_absent": _ENTRY,
     "iptables.flush": "rules that nobody else has written down are not brought back",
     "kubernetes.configmap_absent": _GONE,
@@ -154,7 +157,7 @@ def _git(arguments: Mapping[str, Value]) -> str:
 
 
 _HARMLESS = """
-acl.list_present acl.present
+acl.list_present acl.present ipset.present ipset.set_present
 selinux.boolean selinux.fcontext_policy_applied selinux.fcontext_policy_present selinux.mode
 selinux.module_install selinux.port_policy_present
 apache.configfile apache_conf.disabled apache_conf.enabled apache_module.disabled apache_module.enabled

@@ -37,6 +37,7 @@ _BRING_NOTHING = frozenset(
         "grains",
         "group",
         "http",
+        "ipset",
         "iptables",
         "keyboard",
         "network",

@@ -37,6 +37,7 @@ _LOCATIONS = {
     "firewalld": "firewall.firewalld",
     "gem": "ruby.gem",
     "git": "git.state",
+    "ipset": "firewall.ipset",
     "iptables": "iptables.state",
     "keyboard": "system.keyboard",
     "monit": "servers.monit",

@@ -58,6 +58,7 @@ _NAMES = """
     http
     ini
     ip
+    ipset
     iptables
     jinja
     jinja_filter
@@ -148,7 +149,7 @@ _LOCATIONS = {
     "redis": "stores.redis",
     "sqlite3": "stores.sqlite",
     **{name: f"security.{name}" for name in ("acl", "selinux")},
-    **{name: f"firewall.{name}" for name in ("firewalld", "nftables")},
+    **{name: f"firewall.{name}" for name in ("firewalld", "ipset", "nftables")},
     **{name: f"accounts.{name}" for name in ("group", "shadow", "ssh", "user")},
     **{name: f"network.{name}" for name in ("dig", "dnsutil", "hosts", "http", "ip", "iptables")},
     **{name: f"python.{name}" for name in ("pip", "virtualenv")},

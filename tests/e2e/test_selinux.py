@@ -26,7 +26,7 @@ pytestmark = [
     ),
 ]
 MODULE = b"(allow httpd_t etc_t (file (write)))\n"
-SPEC = "/srv/saltern case(/.*)?"
+SPEC = "/srv/salterncase(/.*)?"
 Selinux = Callable[..., StateResult]
 
 
@@ -63,7 +63,7 @@ def test_rules_of_files_and_ports(selinux: Selinux) -> None:
     assert selinux("fcontext_policy_present", SPEC, sel_type="httpd_sys_content_t").changes["old"] == {}
     changed = selinux("fcontext_policy_present", SPEC, sel_type="etc_t", sel_user="staff_u").changes
     assert changed["old"][SPEC] == {"sel_type": "httpd_sys_content_t", "sel_user": "system_u"}
-    said = subprocess.run(["matchpathcon", "-n", "/srv/saltern case/f"], capture_output=True, text=True, check=True)
+    said = subprocess.run(["matchpathcon", "-n", "/srv/salterncase/f"], capture_output=True, text=True, check=True)
     assert said.stdout.strip() == "staff_u:object_r:etc_t:s0"
     assert selinux("fcontext_policy_absent", SPEC).changes["old"][SPEC]["sel_user"] == "staff_u"
     assert selinux("port_policy_present", "tcp/8199", sel_type="http_port_t").changes["old"] is None

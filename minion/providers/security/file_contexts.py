@@ -66,6 +66,7 @@ class ContextWanted(NamedTuple):
 
 def rule_of(machine: Reader, wanted: ContextWanted, *, local: bool = False) -> ContextRule | None:
     """The rule for this name and kind of file; with `local` only one that somebody added to the policy."""
+    _spec(wanted)
     said = asked(machine, "semanage", "fcontext", "--list", *(["--locallist"] if local else []))
     for line in said.splitlines():
         if line.startswith(wanted.filespec) and (found := _RULE.fullmatch(line)):
@@ -138,6 +139,6 @@ def _kind(wanted: ContextWanted) -> list[str]:
 
 
 def _spec(wanted: ContextWanted) -> str:
-    if not wanted.filespec or wanted.filespec.startswith("-") or "\n" in wanted.filespec:
-        raise StateFailed(f"{wanted.filespec!r} cannot be the name of files")
+    if not re.fullmatch(r"[^\s-]\S*", wanted.filespec):
+        raise StateFailed(f"{wanted.filespec!r} cannot be the name of files: it begins with a dash, or has a space")
     return wanted.filespec

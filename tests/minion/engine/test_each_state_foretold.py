@@ -26,6 +26,7 @@ ELSEWHERE = {
     "docker_volume": "tests/minion/states/docker/test_foretold.py",
     "firewalld": "tests/minion/states/firewall/test_firewalld.py",
     "gpg": "tests/minion/states/keys/test_gpg.py",
+    "ipset": "tests/minion/states/firewall/test_ipset.py",
     "iptables": "tests/minion/states/test_iptables.py",
     "keyboard": "tests/minion/states/test_keyboard.py",
     "kmod": "tests/minion/states/test_system.py",

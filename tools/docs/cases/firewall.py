@@ -9,6 +9,7 @@ from tools.docs.cases.case import Case
 _FIREWALLD = "it is the firewall of the whole machine; tried on a real firewalld in a network namespace"
 
 _KERNEL = "it is the firewall of the whole machine; tried in a network namespace"
+_SETS = "rules of the whole machine use them; tried in a network namespace"
 _NFTABLES = (
     "append",
     "chain_absent",
@@ -25,6 +26,7 @@ CASES: tuple[Case, ...] = ()
 WITHOUT: Mapping[str, str] = {
     "firewalld.present": _FIREWALLD,
     "firewalld.service": _FIREWALLD,
+    **{f"ipset.{fun}": _SETS for fun in ("absent", "flush", "present", "set_absent", "set_present")},
     **{f"nftables.{fun}": _KERNEL for fun in _NFTABLES},
 }
 """State functions that no case can run, and why."""

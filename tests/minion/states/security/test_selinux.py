@@ -149,7 +149,7 @@ def test_modules(selinux: Selinux) -> None:
 
 
 def test_rules_about_labels(selinux: Selinux) -> None:
-    spec = "/srv/a b(/.*)?"
+    spec = "/srv/a-b(/.*)?"
     first = selinux("fcontext_policy_present", spec, sel_type="web_t")
     assert first.changes == {"old": {}, "new": {spec: {"filetype": "all files", "sel_type": "web_t"}}}
     assert selinux("fcontext_policy_present", spec, sel_type="web_t").comment == (
@@ -169,6 +169,7 @@ def test_rules_about_labels(selinux: Selinux) -> None:
     strange = selinux("fcontext_policy_present", spec, sel_type="a_t", filetype="x")
     assert "Invalid file type code 'x'" in strange.comment
     assert "Type bad is invalid" in selinux("fcontext_policy_present", spec, sel_type="bad").comment
+    assert "has a space" in selinux("fcontext_policy_present", "/srv/a b", sel_type="web_t").comment
     assert "cannot be a value" in selinux("fcontext_policy_present", spec, sel_type="--noreload").comment
 
 
