@@ -35,6 +35,7 @@ _ALWAYS = {
     "alternatives.remove": _ENTRY,
     "at.absent": "jobs are deleted, with what they would have run",
     "at.present": "a job that a state has added stays in the queue",
+    "blockdev.formatted": "the file system that is there is lost",
     "cmd.run": _COMMAND,
     "cmd.script": _COMMAND,
     "cmd.wait": _COMMAND,
@@ -77,6 +78,10 @@ _ALWAYS = {
     "kubernetes.pod_absent": "the pod is deleted, with what was written in it",
     "kubernetes.secret_absent": _GONE,
     "kubernetes.service_absent": "the service is deleted, and a new one may get another address",
+    "lvm.lv_absent": "the volume is deleted, with all that is in it",
+    "lvm.pv_absent": "the device is no physical volume any more",
+    "lvm.pv_present": "what was on the device is lost",
+    "lvm.vg_absent": "the group is deleted, with all volumes in it",
     "module.run": _FUNCTION,
     "module.wait": _FUNCTION,
     "module.watch": _FUNCTION,
@@ -145,6 +150,7 @@ _BY_ARGUMENTS: dict[str, Callable[[Mapping[str, Value]], str]] = {
     "sqlite3.row_present": _given("update", "the values that the row has are replaced"),
     "sqlite3.table_present": _given("force", "a table of another schema is deleted, with its rows"),
     "selinux.module": _given("remove", "the module is deleted; a revert brings back one that a state installs"),
+    "lvm.lv_present": _given("force", "what is beyond the end of a volume that is made smaller is lost"),
     "virtualenv.manage": _given("clear", "the environment is deleted and made anew"),
     "virtualenv.managed": _given("clear", "the environment is deleted and made anew"),
 }
@@ -157,6 +163,7 @@ def _git(arguments: Mapping[str, Value]) -> str:
 
 
 _HARMLESS = """
+blockdev.tuned disk.status lvm.vg_present
 acl.list_present acl.present ipset.present ipset.set_present
 selinux.boolean selinux.fcontext_policy_applied selinux.fcontext_policy_present selinux.mode
 selinux.module_install selinux.port_policy_present

@@ -27,6 +27,7 @@ _BRING_NOTHING = frozenset(
         "apache_site",
         "at",
         "beacon",
+        "blockdev",
         "docker_container",
         "docker_image",
         "docker_network",

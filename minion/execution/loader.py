@@ -66,6 +66,7 @@ _NAMES = """
     kmod
     locale
     log
+    lvm
     match
     memcached
     mine
@@ -142,6 +143,7 @@ _LOCATIONS = {
             "x509",
         )
     },
+    "lvm": "storage.lvm",
     **{name: f"security.{name}" for name in ("acl",)},
     **{name: f"keys.{name}" for name in ("acme", "gpg", "tls")},
     **{name: f"keys.{name}" for name in ("acme", "gpg")},

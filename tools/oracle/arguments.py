@@ -32,6 +32,7 @@ FILES = {
 """State modules whose files have another name."""
 MODULE_FILES = {
     "acl": "linux_acl",
+    "lvm": "linux_lvm",
     "cmd": "cmdmod", "debconf": "debconfmod", "group": "groupadd", "ini": "ini_manage", "locale": "localemod",
     "ip": "debian_ip",
     "log": "logmod", "pkg": "aptpkg", "random": "mod_random", "service": "systemd_service", "shadow": "linux_shadow",

@@ -18,6 +18,9 @@ HARMLESS = frozenset(("archive", "cmd", "environ", "event", "file", "git", "grai
 """Modules whose cases change nothing but their own folder."""
 
 ELSEWHERE = {
+    "blockdev": "tests/minion/states/storage",
+    "disk": "it changes nothing",
+    "lvm": "tests/minion/states/storage",
     "at": "tests/minion/states/test_at.py",
     "acme": "tests/minion/states/keys/test_acme.py",
     "docker_container": "tests/minion/states/docker/test_foretold.py",

@@ -1,0 +1,1 @@
+"""Disks as their programs show and change them."""

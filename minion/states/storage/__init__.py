@@ -1,0 +1,1 @@
+"""States of disks: logical volumes, block devices, how full file systems are."""
