@@ -14,7 +14,7 @@ from minion.execution.context import Context
 from minion.execution.errors import CallFailed
 from minion.machine.failure import StateFailed
 from minion.providers.x509.authority import check_asker, rules_for, shown
-from minion.providers.x509.policies import local_policy
+from minion.providers.x509.policies import policy_in
 
 _TARGET_SECONDS = 10.0
 """How long the controller may take to say whom a target means."""
@@ -25,7 +25,9 @@ def sign_remote_certificate(
 ) -> dict[str, Any]:
     """A certificate that another minion asks for by `ca_server`, below `data`; what is wrong, below `errors`."""
     try:
-        policy = local_policy(context.pillar, context.opts, signing_policy)
+        policy = policy_in(context.pillar, signing_policy) or policy_in(context.opts, signing_policy)
+        if not policy:
+            raise StateFailed("signing_policy must be specified and defined on signing minion")
         check_asker(policy, context.asker, lambda target, minion: _is_target(context, target, minion))
         if get_signing_policy_only:
             return {"data": shown(context.machine, policy), "errors": []}
