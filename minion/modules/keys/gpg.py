@@ -121,8 +121,8 @@ def delete_key(
     keyid: str | None = None,
     fingerprint: str | None = None,
     delete_secret: bool = False,
-    use_passphrase: Annotated[Value, Ignored("gpg deletes without the passphrase")] = True,
     *,
+    use_passphrase: Annotated[Value, Ignored("gpg deletes without the passphrase")] = True,
     where: KeychainOptions,
 ) -> dict[str, Any]:
     """Delete a key, with `delete_secret` its secret part, too."""
@@ -150,8 +150,8 @@ def import_key(
     context: Context,
     text: str | None = None,
     filename: str | None = None,
-    select: Texts = (),
     *,
+    select: Texts = (),
     where: KeychainOptions,
 ) -> dict[str, Any]:
     """Import keys of a text or a file; with `select` the public keys of these ids alone."""
@@ -216,10 +216,10 @@ def export_key(
     context: Context,
     keyids: Texts = (),
     secret: bool = False,
+    *,
     use_passphrase: bool = False,
     output: str | None = None,
     bare: bool = False,
-    *,
     where: KeychainOptions,
 ) -> Any:
     """Keys in ASCII armor; with `output` they are written there, secret ones for their owner alone."""

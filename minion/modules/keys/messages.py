@@ -53,12 +53,12 @@ def passphrase_of(context: Context) -> str:
 
 def sign(
     context: Context,
+    *,
     keyid: str | None = None,
     text: str | None = None,
     filename: str | None = None,
     output: str | None = None,
     use_passphrase: bool = False,
-    *,
     where: KeychainOptions,
 ) -> str:
     """A text or a file with a signature; with `output` a file's is written there, too."""
@@ -74,6 +74,7 @@ def sign(
 
 def encrypt(
     context: Context,
+    *,
     recipients: Texts = (),
     text: str | None = None,
     filename: str | None = None,
@@ -82,7 +83,6 @@ def encrypt(
     use_passphrase: bool = False,
     always_trust: bool = False,
     bare: bool = False,
-    *,
     where: KeychainOptions,
 ) -> Any:
     """A text or a file that these people can read; with `output` it is written there."""
@@ -95,12 +95,12 @@ def encrypt(
 
 def decrypt(
     context: Context,
+    *,
     text: str | None = None,
     filename: str | None = None,
     output: str | None = None,
     use_passphrase: bool = False,
     bare: bool = False,
-    *,
     where: KeychainOptions,
 ) -> Any:
     """What is in an encrypted text or file; with `output` a file's is written there, for its owner alone."""
@@ -140,12 +140,12 @@ def _run(
 def verify(
     context: Context,
     text: str | None = None,
+    *,
     filename: str | None = None,
     signature: str | None = None,
     trustmodel: str | None = None,
     signed_by_any: Texts = (),
     signed_by_all: Texts = (),
-    *,
     where: KeychainOptions,
 ) -> dict[str, Any]:
     """Whether a text or a file is signed; by whom, where `signed_by_any` or `signed_by_all` names fingerprints."""

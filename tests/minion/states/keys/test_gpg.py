@@ -6,6 +6,7 @@ import http.server
 import os
 import shutil
 import subprocess
+import tempfile
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -194,11 +195,13 @@ def test_a_secret_key_is_not_lost(converge, call, home):
 
 def test_messages(call, tmp_path, authors):
     own = call("create_key", "RSA", 2048, name_email="own@example.com", subkey_type="RSA", subkey_length=2048)
-    text = call("encrypt", ["own@example.com"], "hello", bare=True)
+    text = call("encrypt", recipients=["own@example.com"], text="hello", bare=True)
     assert text.startswith("-----BEGIN PGP MESSAGE")
-    assert call("decrypt", text) == {"res": True, "comment": "hello"}
+    assert call("decrypt", text=text) == {"res": True, "comment": "hello"}
     (tmp_path / "plain").write_text("from a file")
-    encrypted = call("encrypt", "own@example.com", filename=f"{tmp_path}/plain", output=f"{tmp_path}/secret", sign=True)
+    encrypted = call(
+        "encrypt", recipients="own@example.com", filename=f"{tmp_path}/plain", output=f"{tmp_path}/secret", sign=True
+    )
     assert encrypted == {"res": True, "comment": f"Encrypted data has been written to {tmp_path}/secret"}
     decrypted = call("decrypt", filename=f"{tmp_path}/secret", output=f"{tmp_path}/again")
     assert decrypted == {"res": True, "comment": f"Decrypted data has been written to {tmp_path}/again"}
@@ -212,7 +215,7 @@ def test_messages(call, tmp_path, authors):
     assert call("verify", signed, signed_by_any=[authors.first])["res"] is False
     assert call("verify", "hello")["res"] is False
     assert call("verify", signed, trustmodel="blind")["res"] is False
-    assert call("encrypt", "nobody@example.com", "x")["res"] is False
+    assert call("encrypt", recipients="nobody@example.com", text="x")["res"] is False
     with pytest.raises(CallFailed, match="filename or text must be passed"):
         call("sign")
     assert call("trust_key", own["fingerprint"], trust_level="marginally")["message"] == (
@@ -231,14 +234,15 @@ def test_a_passphrase_of_the_pillar(call, home):
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
-def test_the_keychain_of_somebody_else(converge, authors, tmp_path_factory):
-    found = tmp_path_factory.mktemp("of-nobody")
-    for folder in (found, found.parent, found.parent.parent):
-        folder.chmod(0o755)
+def test_the_keychain_of_somebody_else(converge, authors, request):
+    found = Path(tempfile.mkdtemp())  # folders of pytest are root's alone
+    request.addfinalizer(lambda: shutil.rmtree(found))
+    found.chmod(0o755)
     home = found / "gnupg"
     made = converge("gpg.present", authors.first, text=authors.armored(), user="nobody", gnupghome=str(home))
     assert made.result is True, made.comment
     assert {one.owner() for one in (home, *home.iterdir())} == {"nobody"}
     assert converge("gpg.absent", authors.first, user="nobody", gnupghome=str(home)).result is True
+    subprocess.run(["runuser", "-u", "nobody", "--", "gpgconf", "--homedir", home, "--kill", "all"], check=False)
     missing = converge("gpg.present", authors.first, user="no-such-user")
     assert missing.comment == "User no-such-user does not exist"
