@@ -74,6 +74,7 @@ _NOT_LOOKED_AT = ("*/salt_compat/*", "*/migrations/*")
 """Names of Salt's for modules of a tree, and of Alembic's."""
 _SALT_SIGNATURES = (
     *(("minion", "states"), ("minion", "modules"), ("minion", "providers", "docker")),
+    ("minion", "providers", "helm"),
     ("minion", "providers", "kubernetes"),
     ("minion", "providers", "mysql"),
     *(("controller", "runners"), ("controller", "wheels"), ("controller", "orchestration")),

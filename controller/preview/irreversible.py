@@ -46,6 +46,7 @@ _ALWAYS = {
     "cron.file": "entries of the crontab that are not in the file are deleted",
     "cloud.absent": "the machine is destroyed, with what is on its disks",
     "docker_container.absent": "the container is deleted, with what was written in it",
+    "docker_container.run": "what a container has done is not taken back",
     "docker_container.running": "a container that is replaced is deleted, with what was written in it",
     "docker_image.absent": "the image is deleted; a revert does not bring back one that is in no registry",
     "docker_volume.absent": _GONE,
@@ -61,6 +62,7 @@ _ALWAYS = {
     "git.config_unset": _ENTRY,
     "grains.absent": _ENTRY,
     "group.absent": "files of the group stay without an owner, and a new group may get another id",
+    "helm.release_absent": "the release is deleted, with what is in its objects",
     "host.absent": _ENTRY,
     "host.only": "other names of the address are deleted",
     "http.query": _SENT,
@@ -192,6 +194,7 @@ saltutil.sync_grains saltutil.sync_modules saltutil.sync_outputters saltutil.syn
 saltutil.sync_renderers saltutil.sync_returners saltutil.sync_states saltutil.sync_tops saltutil.sync_utils
 beacon.absent beacon.disabled beacon.enabled beacon.present schedule.absent schedule.disabled
 schedule.enabled schedule.present service.dead service.disabled
+helm.release_present helm.repo_managed helm.repo_updated
 kubernetes.configmap_present kubernetes.deployment_present kubernetes.manifest kubernetes.manifest_present
 kubernetes.namespace_present kubernetes.node_annotation_absent kubernetes.node_annotation_folder_absent
 kubernetes.node_annotation_present kubernetes.node_label_absent kubernetes.node_label_folder_absent

@@ -37,6 +37,7 @@ _BRING_NOTHING = frozenset(
         "firewalld",
         "grains",
         "group",
+        "helm",
         "http",
         "ipset",
         "iptables",

@@ -40,6 +40,7 @@ _LOCATIONS = {
     "gem": "ruby.gem",
     "git": "git.state",
     "ipset": "firewall.ipset",
+    "helm": "helm.state",
     "iptables": "iptables.state",
     "keyboard": "system.keyboard",
     "monit": "servers.monit",

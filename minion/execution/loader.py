@@ -54,6 +54,7 @@ _NAMES = """
     group
     hashutil
     haproxy
+    helm
     hosts
     http
     ini
@@ -64,6 +65,7 @@ _NAMES = """
     jinja_filter
     keyboard
     kmod
+    kubernetes
     locale
     log
     lvm
@@ -132,6 +134,8 @@ _LOCATIONS = {
             "file",
             "git",
             "mysql",
+            "helm",
+            "kubernetes",
             "network",
             "pkg",
             "postgres",

@@ -21,11 +21,115 @@ cp.push cp.push_dir: a minion sends no files to the controller
 disk.format disk.resize2fs disk.tune disk.wipe: too much is lost by a wrong word; use cmd.run
 disk.hdparms disk.hpa disk.iostat disk.smart_attributes: use cmd.run
 dnsutil.parse_zone: read zones with the tools of the name server
+docker.apply docker.call docker.highstate docker.sls docker.sls_build: Salt within a container; build an image
+docker.compare_container_networks docker.compare_containers docker.compare_networks: inner parts of Salt's
+docker.get_client_args: inner parts of Salt's
+docker.login docker.logout: manage ~/.docker/config.json with file.managed
+docker.script docker.script_retcode: use docker.copy_to and docker.run
 file.check_file_meta file.extract_hash file.get_managed: inner parts of Salt's; use file.check_managed_changes
 file.list_backup file.list_backups_dir: use file.list_backups
 file.psed: use file.replace
 git.merge_tree: use cmd.run
+helm.completion helm.create helm.help helm.repo_index helm.verify: use cmd.run with helm
+helm.plugin_install helm.plugin_list helm.plugin_uninstall helm.plugin_update: use cmd.run with helm
+helm.search_hub: use helm.search_repo
 http.update_ca_bundle: the system's authorities are trusted; use pkg
+kubernetes.cluster_role_bindings kubernetes.cluster_roles kubernetes.cron_jobs: use kubernetes.get_object
+kubernetes.custom_resource_definitions kubernetes.daemonsets kubernetes.gateway_classes: use kubernetes.get_object
+kubernetes.gateways kubernetes.horizontal_pod_autoscalers kubernetes.http_routes: use kubernetes.get_object
+kubernetes.ingresses kubernetes.jobs kubernetes.limit_ranges kubernetes.network_policies: use kubernetes.get_object
+kubernetes.persistent_volume_claims kubernetes.persistent_volumes: use kubernetes.get_object
+kubernetes.pod_disruption_budgets kubernetes.priority_classes kubernetes.reference_grants: use kubernetes.get_object
+kubernetes.replicasets kubernetes.resource_quotas kubernetes.role_bindings: use kubernetes.get_object
+kubernetes.roles kubernetes.service_accounts kubernetes.show_cluster_role: use kubernetes.get_object
+kubernetes.show_cluster_role_binding kubernetes.show_cron_job: use kubernetes.get_object
+kubernetes.show_custom_resource_definition kubernetes.show_daemonset: use kubernetes.get_object
+kubernetes.show_gateway kubernetes.show_gateway_class: use kubernetes.get_object
+kubernetes.show_horizontal_pod_autoscaler kubernetes.show_http_route: use kubernetes.get_object
+kubernetes.show_ingress kubernetes.show_job kubernetes.show_limit_range: use kubernetes.get_object
+kubernetes.show_network_policy kubernetes.show_persistent_volume: use kubernetes.get_object
+kubernetes.show_persistent_volume_claim kubernetes.show_pod_disruption_budget: use kubernetes.get_object
+kubernetes.show_priority_class kubernetes.show_reference_grant kubernetes.show_replicaset: use kubernetes.get_object
+kubernetes.show_resource_quota kubernetes.show_role kubernetes.show_role_binding: use kubernetes.get_object
+kubernetes.show_service_account kubernetes.show_statefulset kubernetes.show_storageclass: use kubernetes.get_object
+kubernetes.statefulsets kubernetes.storageclasses: use kubernetes.get_object
+kubernetes.create_cluster_role: use kubernetes.apply and kubernetes.delete_manifest
+kubernetes.create_cluster_role_binding: use kubernetes.apply and kubernetes.delete_manifest
+kubernetes.create_cron_job: use kubernetes.apply and kubernetes.delete_manifest
+kubernetes.create_custom_resource_definition: use kubernetes.apply and kubernetes.delete_manifest
+kubernetes.create_daemonset kubernetes.create_gateway: use kubernetes.apply and kubernetes.delete_manifest
+kubernetes.create_gateway_class: use kubernetes.apply and kubernetes.delete_manifest
+kubernetes.create_horizontal_pod_autoscaler: use kubernetes.apply and kubernetes.delete_manifest
+kubernetes.create_http_route kubernetes.create_ingress: use kubernetes.apply and kubernetes.delete_manifest
+kubernetes.create_job kubernetes.create_limit_range: use kubernetes.apply and kubernetes.delete_manifest
+kubernetes.create_network_policy: use kubernetes.apply and kubernetes.delete_manifest
+kubernetes.create_persistent_volume: use kubernetes.apply and kubernetes.delete_manifest
+kubernetes.create_persistent_volume_claim: use kubernetes.apply and kubernetes.delete_manifest
+kubernetes.create_pod_disruption_budget: use kubernetes.apply and kubernetes.delete_manifest
+kubernetes.create_priority_class: use kubernetes.apply and kubernetes.delete_manifest
+kubernetes.create_reference_grant kubernetes.create_replicaset: use kubernetes.apply and kubernetes.delete_manifest
+kubernetes.create_resource_quota kubernetes.create_role: use kubernetes.apply and kubernetes.delete_manifest
+kubernetes.create_role_binding: use kubernetes.apply and kubernetes.delete_manifest
+kubernetes.create_service_account kubernetes.create_statefulset: use kubernetes.apply and kubernetes.delete_manifest
+kubernetes.create_storageclass kubernetes.delete_cluster_role: use kubernetes.apply and kubernetes.delete_manifest
+kubernetes.delete_cluster_role_binding: use kubernetes.apply and kubernetes.delete_manifest
+kubernetes.delete_cron_job: use kubernetes.apply and kubernetes.delete_manifest
+kubernetes.delete_custom_resource_definition: use kubernetes.apply and kubernetes.delete_manifest
+kubernetes.delete_daemonset kubernetes.delete_gateway: use kubernetes.apply and kubernetes.delete_manifest
+kubernetes.delete_gateway_class: use kubernetes.apply and kubernetes.delete_manifest
+kubernetes.delete_horizontal_pod_autoscaler: use kubernetes.apply and kubernetes.delete_manifest
+kubernetes.delete_http_route kubernetes.delete_ingress: use kubernetes.apply and kubernetes.delete_manifest
+kubernetes.delete_job kubernetes.delete_limit_range: use kubernetes.apply and kubernetes.delete_manifest
+kubernetes.delete_network_policy: use kubernetes.apply and kubernetes.delete_manifest
+kubernetes.delete_persistent_volume: use kubernetes.apply and kubernetes.delete_manifest
+kubernetes.delete_persistent_volume_claim: use kubernetes.apply and kubernetes.delete_manifest
+kubernetes.delete_pod_disruption_budget: use kubernetes.apply and kubernetes.delete_manifest
+kubernetes.delete_priority_class: use kubernetes.apply and kubernetes.delete_manifest
+kubernetes.delete_reference_grant kubernetes.delete_replicaset: use kubernetes.apply and kubernetes.delete_manifest
+kubernetes.delete_resource_quota kubernetes.delete_role: use kubernetes.apply and kubernetes.delete_manifest
+kubernetes.delete_role_binding: use kubernetes.apply and kubernetes.delete_manifest
+kubernetes.delete_service_account kubernetes.delete_statefulset: use kubernetes.apply and kubernetes.delete_manifest
+kubernetes.delete_storageclass kubernetes.patch_cluster_role: use kubernetes.apply and kubernetes.delete_manifest
+kubernetes.patch_cluster_role_binding kubernetes.patch_cron_job: use kubernetes.apply and kubernetes.delete_manifest
+kubernetes.patch_custom_resource_definition: use kubernetes.apply and kubernetes.delete_manifest
+kubernetes.patch_daemonset kubernetes.patch_gateway: use kubernetes.apply and kubernetes.delete_manifest
+kubernetes.patch_gateway_class: use kubernetes.apply and kubernetes.delete_manifest
+kubernetes.patch_horizontal_pod_autoscaler: use kubernetes.apply and kubernetes.delete_manifest
+kubernetes.patch_http_route kubernetes.patch_ingress: use kubernetes.apply and kubernetes.delete_manifest
+kubernetes.patch_job kubernetes.patch_limit_range: use kubernetes.apply and kubernetes.delete_manifest
+kubernetes.patch_network_policy: use kubernetes.apply and kubernetes.delete_manifest
+kubernetes.patch_persistent_volume: use kubernetes.apply and kubernetes.delete_manifest
+kubernetes.patch_persistent_volume_claim: use kubernetes.apply and kubernetes.delete_manifest
+kubernetes.patch_pod_disruption_budget: use kubernetes.apply and kubernetes.delete_manifest
+kubernetes.patch_priority_class: use kubernetes.apply and kubernetes.delete_manifest
+kubernetes.patch_reference_grant kubernetes.patch_replicaset: use kubernetes.apply and kubernetes.delete_manifest
+kubernetes.patch_resource_quota kubernetes.patch_role: use kubernetes.apply and kubernetes.delete_manifest
+kubernetes.patch_role_binding kubernetes.patch_service_account: use kubernetes.apply and kubernetes.delete_manifest
+kubernetes.patch_statefulset kubernetes.patch_storageclass: use kubernetes.apply and kubernetes.delete_manifest
+kubernetes.replace_cluster_role: use kubernetes.apply and kubernetes.delete_manifest
+kubernetes.replace_cluster_role_binding: use kubernetes.apply and kubernetes.delete_manifest
+kubernetes.replace_cron_job: use kubernetes.apply and kubernetes.delete_manifest
+kubernetes.replace_custom_resource_definition: use kubernetes.apply and kubernetes.delete_manifest
+kubernetes.replace_daemonset kubernetes.replace_gateway: use kubernetes.apply and kubernetes.delete_manifest
+kubernetes.replace_gateway_class: use kubernetes.apply and kubernetes.delete_manifest
+kubernetes.replace_horizontal_pod_autoscaler: use kubernetes.apply and kubernetes.delete_manifest
+kubernetes.replace_http_route kubernetes.replace_ingress: use kubernetes.apply and kubernetes.delete_manifest
+kubernetes.replace_job kubernetes.replace_limit_range: use kubernetes.apply and kubernetes.delete_manifest
+kubernetes.replace_network_policy: use kubernetes.apply and kubernetes.delete_manifest
+kubernetes.replace_persistent_volume: use kubernetes.apply and kubernetes.delete_manifest
+kubernetes.replace_persistent_volume_claim: use kubernetes.apply and kubernetes.delete_manifest
+kubernetes.replace_pod_disruption_budget: use kubernetes.apply and kubernetes.delete_manifest
+kubernetes.replace_priority_class: use kubernetes.apply and kubernetes.delete_manifest
+kubernetes.replace_reference_grant: use kubernetes.apply and kubernetes.delete_manifest
+kubernetes.replace_replicaset kubernetes.replace_resource_quota: use kubernetes.apply and kubernetes.delete_manifest
+kubernetes.replace_role kubernetes.replace_role_binding: use kubernetes.apply and kubernetes.delete_manifest
+kubernetes.replace_service_account: use kubernetes.apply and kubernetes.delete_manifest
+kubernetes.replace_statefulset kubernetes.replace_storageclass: use kubernetes.apply and kubernetes.delete_manifest
+kubernetes.cp_from kubernetes.cp_to kubernetes.exec kubernetes.logs kubernetes.drain: use cmd.run with kubectl
+kubernetes.rollback: use cmd.run with kubectl
+kubernetes.taint kubernetes.untaint kubernetes.patch_object: use kubernetes.apply
+kubernetes.wait_for: use the argument wait
+kubernetes.normalise_manifest_input: an inner part of Salt's
 match.data: it looks at what data.load holds; use match.grain or match.pillar
 mine.get_docker: use mine.get and a template
 mount.automaster mount.filesystems mount.rm_automaster mount.rm_filesystems mount.rm_vfstab: for other systems

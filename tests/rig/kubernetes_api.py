@@ -23,6 +23,7 @@ import pytest
 import trustme
 import yaml
 from kubernetes_merges import applied, fields_v1, leaves, lookup, merge_patch, strategic
+from kubernetes_protobuf import MEDIA, decoded
 from kubernetes_rules import SERVED, Refused, Served, check, defaulted, invalid
 
 TOKENS = {"admin-token": "admin", "viewer-token": "viewer"}
@@ -355,7 +356,10 @@ def _of_object(
 ) -> Any:  # fmt: skip
     dry, manager = query.get("dryRun") == "All", query.get("fieldManager", "")
     media = request.headers.get("Content-Type", "").partition(";")[0]
-    sent = _sent(body) if body else {}
+    if media == MEDIA:
+        sent, media = decoded(body), _JSON
+    else:
+        sent = _sent(body) if body else {}
     named = manager or request.headers.get("User-Agent", "unknown").partition("/")[0]
     if request.command == "POST" and len(rest) == 1:
         _of_media(media, _JSON)

@@ -13,7 +13,7 @@ import posixpath
 from collections.abc import Mapping
 from typing import Annotated, Any, NamedTuple
 
-from minion.arguments.types import AnyValue, Ignored, Map, ToCome, Unsupported
+from minion.arguments.types import AnyValue, Ignored, Map, Unsupported
 from minion.machine.configured import configured
 from minion.machine.failure import StateFailed
 from minion.machine.plan import Reader
@@ -63,7 +63,6 @@ class ClusterLogin(NamedTuple):
     exec: Map | None = None
     persist_config: Annotated[AnyValue, _PERSISTS] = None
     proxy_headers: Annotated[AnyValue, Unsupported("name a user and password in the URL of the proxy")] = None
-    to_come: ToCome = frozenset()
 
 
 class _Options:

@@ -13,7 +13,7 @@ import ssl
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 from urllib.parse import urlencode, urlsplit
 
@@ -62,9 +62,9 @@ class _NoRedirects(urllib.request.HTTPRedirectHandler):
 class ClusterApi:
     """A server, with one's credentials."""
 
-    def __init__(self, machine: Reader, login: ClusterLogin) -> None:
+    def __init__(self, machine: Reader, login: ClusterLogin, to_come: Collection[tuple[str, str]] = ()) -> None:
         """Raises StateFailed where nothing names a server; ContentUnknown where the run may bring what does."""
-        self._to_come = login.to_come
+        self._to_come = to_come
         try:
             self.access = access_of(machine, login)
         except StateFailed as error:

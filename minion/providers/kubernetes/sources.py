@@ -31,6 +31,25 @@ def document(machine: Reader, source: ObjectSource, kind: ObjectKind) -> dict[st
     return found[0]
 
 
+def given_documents(machine: Reader, given: Any, source: ObjectSource) -> list[dict[str, Any]]:
+    """The objects of a source, or of a mapping, a list of them, or YAML. StateFailed: there are none."""
+    if source.source and given is not None:
+        raise StateFailed("'source' and 'manifest' are mutually exclusive")
+    if source.source:
+        found = documents(machine, source)
+    elif given is None:
+        raise StateFailed("Provide either 'source' or 'manifest'")
+    elif isinstance(given, str):
+        found = parsed(given, "manifest")
+    elif isinstance(given, list | Mapping):
+        found = objects_of([given] if isinstance(given, Mapping) else given, "manifest")
+    else:
+        raise StateFailed(f"manifest must be a dict, list, or YAML string, not {type(given).__name__}")
+    if not found:
+        raise StateFailed("No manifests to apply")
+    return found
+
+
 def documents(machine: Reader, source: ObjectSource) -> list[dict[str, Any]]:
     """The objects of a source. StateFailed: there is no such file, or it holds something else."""
     return parsed(_text(machine, source), source.source)

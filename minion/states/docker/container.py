@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
-from minion.arguments.types import AnyValue, Seconds, ToCome, WatchedFun
+from minion.arguments.types import AnyValue, Ignored, Seconds, ToCome, WatchedFun
 from minion.machine.failure import StateFailed
 from minion.machine.plan import Change, Machine, Plan, Reader, StateFunction, Value
 from minion.providers.docker import attachments
@@ -18,6 +18,9 @@ from minion.providers.docker.containers import WantedContainer
 from minion.providers.docker.engine import CLIENT_TIMEOUT, SHUTDOWN_TIMEOUT, DockerEngine, state_of
 from minion.providers.docker.options import ContainerOptions
 from minion.providers.docker.replacement import Replacement
+from minion.providers.docker.runs import ContainerRun
+
+_ALL_OUTPUT = Ignored("Salt gives them to nothing either: the output is all that the container wrote")
 
 
 class RunningOptions(NamedTuple):
@@ -46,6 +49,66 @@ def running(
     that is as it shall be and does not run is left.
     """
     return _plan(machine, name, how, options, to_come, signal=None)
+
+
+class OnceOptions(NamedTuple):
+    """How a container is run once."""
+
+    image: str | None = None
+    networks: AnyValue = None
+    bg: bool = False
+    failhard: bool = True
+    replace: bool = False
+    force: bool = False
+    client_timeout: Seconds = CLIENT_TIMEOUT
+    stdout: Annotated[AnyValue, _ALL_OUTPUT] = None
+    stderr: Annotated[AnyValue, _ALL_OUTPUT] = None
+    timestamps: Annotated[AnyValue, _ALL_OUTPUT] = None
+    tail: Annotated[AnyValue, _ALL_OUTPUT] = None
+    since: Annotated[AnyValue, _ALL_OUTPUT] = None
+
+
+def run(
+    machine: Reader, name: str, *, how: OnceOptions, options: ContainerOptions, to_come: ToCome = frozenset()
+) -> Plan:
+    """Run a container each time, and wait for its end (`bg`: do not); `creates`, `unless` and `onlyif` keep it from it.
+
+    An exit code that is not 0 is a failure, unless `failhard` is false. `replace`: a container of the name is removed,
+    with `force` one that runs, too.
+    """
+    if how.image is None:
+        raise StateFailed("The 'image' argument is required")
+    engine = DockerEngine(machine, to_come=to_come, timeout=how.client_timeout)
+    networks = attachments.wanted(engine, how.networks)
+    wanted = WantedContainer(engine, how.image, options, networks or {})
+    if not how.bg:  # it is looked at when it has ended, and removed then
+        wanted = WantedContainer(engine, how.image, options._replace(auto_remove=None, rm=None), networks or {})
+    once = ContainerRun(
+        engine=engine, wanted=wanted, name=name, networks=networks, background=how.bg, replace=how.replace,
+        force=how.force, remove=not how.bg and bool(options.auto_remove or options.rm),
+    )  # fmt: skip
+    once.refuse()
+
+    def act(machine: Machine) -> Mapping[str, Any]:
+        machine.begin_elsewhere()
+        try:
+            done = once.perform()
+        except StateFailed as error:
+            raise StateFailed(f"Encountered error running container: {error}") from None
+        if how.bg:
+            return done
+        comment = f"Container ran and exited with a return code of {done['ExitCode']}"
+        if done["ExitCode"] != 0 and how.failhard:
+            raise StateFailed(comment, done)
+        return {**done, "__comment__": comment}
+
+    return Plan(
+        changes=(Change(key="container", reported=how.image, predicted_only=True, act=act),),
+        pending=f"Container would be run{' in the background' if how.bg else ''}",
+        done="Container was run in the background",
+        converges=False,
+        each_time=True,
+    )
 
 
 def mod_watch(
@@ -251,4 +314,4 @@ def _stop(engine: DockerEngine, name: str, timeout: int | None, machine: Machine
     engine.call("stop", name, timeout=timeout or (seen.get("Config") or {}).get("StopTimeout") or SHUTDOWN_TIMEOUT)
 
 
-STATES: Mapping[str, StateFunction] = {"absent": absent, "running": running, "stopped": stopped}
+STATES: Mapping[str, StateFunction] = {"absent": absent, "run": run, "running": running, "stopped": stopped}

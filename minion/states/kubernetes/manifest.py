@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, Literal
 
-from minion.arguments.types import AnyValue
-from minion.machine.failure import StateFailed
+from minion.arguments.types import AnyValue, ToCome
 from minion.machine.plan import Change, Machine, Plan, Reader
 from minion.providers.kubernetes.access import ClusterLogin
 from minion.providers.kubernetes.api import ClusterApi
@@ -17,7 +15,7 @@ from minion.providers.kubernetes.manifests import (
     foretold,
     objects_of_manifest,
 )
-from minion.providers.kubernetes.sources import ObjectSource, documents, objects_of, parsed
+from minion.providers.kubernetes.sources import ObjectSource, given_documents
 
 _NAMESPACE_KIND = "Namespace"
 
@@ -25,6 +23,7 @@ _NAMESPACE_KIND = "Namespace"
 def manifest(
     machine: Reader, name: str, *, manifest: AnyValue = None, namespace: str | None = None,
     field_manager: str = "saltern", force_conflicts: bool = False, source: ObjectSource, login: ClusterLogin,
+    to_come: ToCome = frozenset(),
 ) -> Plan:  # fmt: skip
     """The objects have what the documents say, by server-side apply: in the order in which they stand there.
 
@@ -32,22 +31,28 @@ def manifest(
     `manifest`: a mapping, a list of them or YAML, in place of `source`. A field that another manager owns is a
     conflict, unless `force_conflicts` takes it over.
     """
-    return _applied(machine, manifest, namespace, Applying(manager=field_manager, force=force_conflicts), source, login)
+    return _applied(
+        machine, manifest, namespace, Applying(manager=field_manager, force=force_conflicts), source, login, to_come
+    )
 
 
 def manifest_present(
     machine: Reader, name: str, *, manifest: AnyValue = None, namespace: str | None = None,
     field_manager: str = "salt", force_conflicts: bool = False, source: ObjectSource, login: ClusterLogin,
+    to_come: ToCome = frozenset(),
 ) -> Plan:  # fmt: skip
     """As `kubernetes.manifest`, under the manager `salt`."""
-    return _applied(machine, manifest, namespace, Applying(manager=field_manager, force=force_conflicts), source, login)
+    return _applied(
+        machine, manifest, namespace, Applying(manager=field_manager, force=force_conflicts), source, login, to_come
+    )
 
 
 def _applied(
-    machine: Reader, given: Any, namespace: str | None, applying: Applying, source: ObjectSource, login: ClusterLogin
-) -> Plan:
-    api = ClusterApi(machine, login)
-    objects = objects_of_manifest(api, _documents(machine, given, source), namespace)
+    machine: Reader, given: Any, namespace: str | None, applying: Applying, source: ObjectSource, login: ClusterLogin,
+    to_come: ToCome,
+) -> Plan:  # fmt: skip
+    api = ClusterApi(machine, login, to_come)
+    objects = objects_of_manifest(api, given_documents(machine, given, source), namespace)
     changes: list[Change] = []
     new_namespaces: set[str] = set()
     for one in objects:
@@ -74,32 +79,15 @@ def _act(api: ClusterApi, one: ManifestObject, applying: Applying) -> Any:
     return act
 
 
-def _documents(machine: Reader, given: Any, source: ObjectSource) -> list[dict[str, Any]]:
-    if source.source and given is not None:
-        raise StateFailed("'source' and 'manifest' are mutually exclusive")
-    if source.source:
-        found = documents(machine, source)
-    elif given is None:
-        raise StateFailed("Provide either 'source' or 'manifest'")
-    elif isinstance(given, str):
-        found = parsed(given, "manifest")
-    elif isinstance(given, list | Mapping):
-        found = objects_of([given] if isinstance(given, Mapping) else given, "manifest")
-    else:
-        raise StateFailed(f"manifest must be a dict, list, or YAML string, not {type(given).__name__}")
-    if not found:
-        raise StateFailed("No manifests to apply")
-    return found
-
-
 def manifest_absent(
     machine: Reader, name: str, *, manifest: AnyValue = None, namespace: str | None = None,
     propagation_policy: Literal["Orphan", "Background", "Foreground"] | None = None,
     grace_period_seconds: int | None = None, source: ObjectSource, login: ClusterLogin,
+    to_come: ToCome = frozenset(),
 ) -> Plan:  # fmt: skip
     """None of the objects is there. They are deleted in the reverse of their order."""
-    api = ClusterApi(machine, login)
-    given = _documents(machine, manifest, source)
+    api = ClusterApi(machine, login, to_come)
+    given = given_documents(machine, manifest, source)
     known = [one for one in given if api.kind_of(str(one.get("apiVersion")), str(one.get("kind"))) is not None]
     changes = [
         Change(

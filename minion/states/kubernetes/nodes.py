@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from minion.arguments.types import Scalar
+from minion.arguments.types import Scalar, ToCome
 from minion.machine.failure import StateFailed
 from minion.machine.plan import Machine, Plan, Reader
 from minion.providers.kubernetes.access import ClusterLogin
@@ -17,8 +17,8 @@ from minion.states.kubernetes.plans import asked_dry, old_and_new
 class _Marks:
     """Labels or annotations of a node."""
 
-    def __init__(self, machine: Reader, login: ClusterLogin, node: str, field: str) -> None:
-        self._api = ClusterApi(machine, login)
+    def __init__(self, machine: Reader, login: ClusterLogin, to_come: ToCome, node: str, field: str) -> None:
+        self._api = ClusterApi(machine, login, to_come)
         self._path = NODE.path(None, node)
         self._field = field
         found = self._api.find(NODE, node)
@@ -77,31 +77,43 @@ def _folder_absent(marks: _Marks, word: str, name: str) -> Plan:
     )
 
 
-def node_label_present(machine: Reader, name: str, *, node: str, value: Scalar, login: ClusterLogin) -> Plan:
+def node_label_present(
+    machine: Reader, name: str, *, node: str, value: Scalar, login: ClusterLogin, to_come: ToCome = frozenset()
+) -> Plan:
     """The node has this label, with this value."""
-    return _present(_Marks(machine, login, node, "labels"), "label", name, value)
+    return _present(_Marks(machine, login, to_come, node, "labels"), "label", name, value)
 
 
-def node_label_absent(machine: Reader, name: str, *, node: str, login: ClusterLogin) -> Plan:
+def node_label_absent(
+    machine: Reader, name: str, *, node: str, login: ClusterLogin, to_come: ToCome = frozenset()
+) -> Plan:
     """The node has no such label."""
-    return _absent(_Marks(machine, login, node, "labels"), "label", name)
+    return _absent(_Marks(machine, login, to_come, node, "labels"), "label", name)
 
 
-def node_label_folder_absent(machine: Reader, name: str, *, node: str, login: ClusterLogin) -> Plan:
+def node_label_folder_absent(
+    machine: Reader, name: str, *, node: str, login: ClusterLogin, to_come: ToCome = frozenset()
+) -> Plan:
     """The node has no label of this prefix (`prefix/name`)."""
-    return _folder_absent(_Marks(machine, login, node, "labels"), "label", name)
+    return _folder_absent(_Marks(machine, login, to_come, node, "labels"), "label", name)
 
 
-def node_annotation_present(machine: Reader, name: str, *, node: str, value: Scalar, login: ClusterLogin) -> Plan:
+def node_annotation_present(
+    machine: Reader, name: str, *, node: str, value: Scalar, login: ClusterLogin, to_come: ToCome = frozenset()
+) -> Plan:
     """The node has this annotation, with this value."""
-    return _present(_Marks(machine, login, node, "annotations"), "annotation", name, value)
+    return _present(_Marks(machine, login, to_come, node, "annotations"), "annotation", name, value)
 
 
-def node_annotation_absent(machine: Reader, name: str, *, node: str, login: ClusterLogin) -> Plan:
+def node_annotation_absent(
+    machine: Reader, name: str, *, node: str, login: ClusterLogin, to_come: ToCome = frozenset()
+) -> Plan:
     """The node has no such annotation."""
-    return _absent(_Marks(machine, login, node, "annotations"), "annotation", name)
+    return _absent(_Marks(machine, login, to_come, node, "annotations"), "annotation", name)
 
 
-def node_annotation_folder_absent(machine: Reader, name: str, *, node: str, login: ClusterLogin) -> Plan:
+def node_annotation_folder_absent(
+    machine: Reader, name: str, *, node: str, login: ClusterLogin, to_come: ToCome = frozenset()
+) -> Plan:
     """The node has no annotation of this prefix (`prefix/name`)."""
-    return _folder_absent(_Marks(machine, login, node, "annotations"), "annotation", name)
+    return _folder_absent(_Marks(machine, login, to_come, node, "annotations"), "annotation", name)

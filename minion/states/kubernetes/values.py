@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from minion.arguments.types import Map
-from minion.machine.failure import StateFailed
+from minion.arguments.types import Map, ToCome
 from minion.machine.plan import Plan, Reader, Value
 from minion.providers.kubernetes.access import ClusterLogin
 from minion.providers.kubernetes.api import ClusterApi
 from minion.providers.kubernetes.kinds import CONFIGMAP, SECRET, KubernetesObject
-from minion.providers.kubernetes.objects import body_of, encoded
-from minion.providers.kubernetes.sources import ObjectSource, document
+from minion.providers.kubernetes.sources import ObjectSource
+from minion.providers.kubernetes.written import whole_of, written
 from minion.states.kubernetes.plans import ReadyWait, WantedObject, absence, presence
 from minion.states.kubernetes.workloads import Propagation
 
@@ -19,22 +16,19 @@ from minion.states.kubernetes.workloads import Propagation
 def secret_present(
     machine: Reader, name: str, *, namespace: str = "default", data: Map = {}, secret_type: str | None = None,  # noqa: B006
     metadata: Map = {}, source: ObjectSource, waiting: ReadyWait, login: ClusterLogin,  # noqa: B006
+    to_come: ToCome = frozenset(),
 ) -> Plan:  # fmt: skip
     """There is a secret that has these values; what else it has stays. No value is in a change.
 
     A value that is base64 of a text already is taken as it stands.
     """
-    if data and source.source:
-        raise StateFailed("'source' cannot be used in combination with 'data'")
-    api = ClusterApi(machine, login)
-    read: dict[str, Any] = document(machine, source, SECRET) if source.source else {"data": data}
+    api = ClusterApi(machine, login, to_come)
+    read = written(machine, SECRET, source, {"data": data})
     if metadata:
         read["metadata"] = {**(read.get("metadata") or {}), **metadata}
-    read["type"] = read.get("type") or secret_type or read.get("secret_type")
-    wanted = {key: value for key, value in read.items() if value and key != "secret_type"}
-    if "data" in wanted:
-        wanted["data"] = encoded(wanted["data"])
-    body = body_of(SECRET, name, namespace, wanted)
+    if secret_type and not read.get("type"):
+        read["type"] = secret_type
+    body = whole_of(SECRET, name, namespace, read)
     return presence(
         machine,
         api,
@@ -57,31 +51,26 @@ def _keys_of_changed(before: KubernetesObject, after: KubernetesObject) -> tuple
 
 def secret_absent(
     machine: Reader, name: str, *, namespace: str = "default", propagation_policy: Propagation = "Orphan",
-    waiting: ReadyWait, login: ClusterLogin,
+    waiting: ReadyWait, login: ClusterLogin, to_come: ToCome = frozenset(),
 ) -> Plan:  # fmt: skip
     """There is no such secret."""
-    return absence(ClusterApi(machine, login), SECRET, name, namespace, waiting, propagation_policy)
+    return absence(ClusterApi(machine, login, to_come), SECRET, name, namespace, waiting, propagation_policy)
 
 
 def configmap_present(
     machine: Reader, name: str, *, namespace: str = "default", data: Map = {}, source: ObjectSource,  # noqa: B006
-    waiting: ReadyWait, login: ClusterLogin,
+    waiting: ReadyWait, login: ClusterLogin, to_come: ToCome = frozenset(),
 ) -> Plan:  # fmt: skip
     """There is a ConfigMap that has these values; what else it has stays."""
-    if data and source.source:
-        raise StateFailed("'source' cannot be used in combination with 'data'")
-    api = ClusterApi(machine, login)
-    read: dict[str, Any] = document(machine, source, CONFIGMAP) if source.source else {}
-    if data:
-        read["data"] = {str(key): str(value) for key, value in data.items()}
-    body = body_of(CONFIGMAP, name, namespace, read)
+    api = ClusterApi(machine, login, to_come)
+    body = whole_of(CONFIGMAP, name, namespace, written(machine, CONFIGMAP, source, {"data": data}))
     wanted = WantedObject(kind=CONFIGMAP, name=name, namespace=namespace, body=lambda: body, patch=lambda: body)
     return presence(machine, api, wanted, waiting)
 
 
 def configmap_absent(
     machine: Reader, name: str, *, namespace: str = "default", propagation_policy: Propagation = "Orphan",
-    waiting: ReadyWait, login: ClusterLogin,
+    waiting: ReadyWait, login: ClusterLogin, to_come: ToCome = frozenset(),
 ) -> Plan:  # fmt: skip
     """There is no such ConfigMap."""
-    return absence(ClusterApi(machine, login), CONFIGMAP, name, namespace, waiting, propagation_policy)
+    return absence(ClusterApi(machine, login, to_come), CONFIGMAP, name, namespace, waiting, propagation_policy)

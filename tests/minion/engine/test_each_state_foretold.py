@@ -30,6 +30,7 @@ ELSEWHERE = {
     "firewalld": "tests/minion/states/firewall/test_firewalld.py",
     "gpg": "tests/minion/states/keys/test_gpg.py",
     "ipset": "tests/minion/states/firewall/test_ipset.py",
+    "helm": "tests/minion/states/helm",
     "iptables": "tests/minion/states/test_iptables.py",
     "keyboard": "tests/minion/states/test_keyboard.py",
     "kmod": "tests/minion/states/test_system.py",

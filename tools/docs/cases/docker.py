@@ -11,6 +11,7 @@ _WHY = "needs a Docker engine; tried on a real one, Debian's dockerd"
 CASES: tuple[Case, ...] = ()
 WITHOUT: Mapping[str, str] = {
     "docker_container.absent": _WHY,
+    "docker_container.run": _WHY,
     "docker_container.running": _WHY,
     "docker_container.stopped": _WHY,
     "docker_image.absent": _WHY,

@@ -1,0 +1,1 @@
+"""Helm: charts, releases and repositories by the program `helm`."""
