@@ -1,4 +1,4 @@
-"""The states of examples/containers on a real Docker engine and an API server: foretold, done, and then nothing is left."""
+"""The states of examples/containers on a real Docker engine and an API server: foretold, done, and done once."""
 
 import io
 import json
