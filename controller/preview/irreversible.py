@@ -58,6 +58,7 @@ _ALWAYS = {
     "file.pruned": _GONE,
     "file.rename": "a revert does not rename it back",
     "file.tidied": _GONE,
+    "flatpak.uninstalled": _PACKAGE,
     "gem.removed": _PACKAGE,
     "git.config_unset": _ENTRY,
     "grains.absent": _ENTRY,
@@ -97,6 +98,7 @@ _ALWAYS = {
     "pkg.purged": _CONFIG,
     "pkg.removed": _PACKAGE,
     "pkg.uptodate": _VERSION,
+    "kernelpkg.latest_active": "the machine is booted",
     "mysql_database.absent": "the database is deleted, with all that is in it",
     "mysql_query.run": "what a statement has changed is not taken back",
     "mysql_query.run_file": "what a statement has changed is not taken back",
@@ -128,6 +130,7 @@ _ALWAYS = {
     "x509.private_key_managed": "a key that is replaced is gone, with what was issued for it",
     "gpg.absent": "the key is deleted, with the trust in its owner",
     "acme.cert": "a certificate that is renewed has another serial number and key; what was before is kept by certbot",
+    "snap.removed": _PACKAGE,
     "user.absent": "the account is deleted; a new one may get another id, and its home may be gone",
 }
 """Function -> why."""
@@ -172,7 +175,9 @@ selinux.module_install selinux.port_policy_present
 apache.configfile apache_conf.disabled apache_conf.enabled apache_module.disabled apache_module.enabled
 apache_site.disabled apache_site.enabled
 gem.installed gem.sources_add gem.sources_remove
-alias.present at.watch keyboard.system keyboard.xorg
+alias.present at.watch flatpak.add_remote flatpak.installed kernelpkg.latest_installed kernelpkg.latest_wait
+keyboard.system keyboard.xorg logrotate.set ntp.managed snap.disabled snap.enabled snap.installed snap.option_managed
+sysrc.absent sysrc.managed
 alternatives.auto alternatives.install alternatives.set cron.env_present cron.present
 npm.bootstrap npm.cache_cleaned npm.installed
 monit.monitor monit.unmonitor

@@ -7,13 +7,13 @@ _NAMES = """
     bigip boto_ec2 bridge btrfs cabal cassandra_cql chocolatey chronos cloud cmd composer consul
     container_resource cpan cron cryptdev csf cyg daemontools data ddns debconf debuild_pkgbuild devmap dig disk
     djangomod dnsmasq dnsutil docker dockercompose dockermod drac drbd ebuildpkg elasticsearch etcd ethtool
-    event extfs file firewalld freezer gem genesis git glusterfs gpg group grub_legacy haproxyconn helm hg
-    highstate_doc host http icinga2 idem incron influxdb ini inspector introspect iosconfig ipmi ipset iptables
+    event extfs file firewalld flatpak freezer gem genesis git glusterfs gpg group grub_legacy haproxyconn helm hg
+    highstate_doc host http icinga2 idem incron influxdb ini inspector introspect iosconfig ip ipmi ipset iptables
     iwtools jboss7 jenkinsmod jinja_filter k8s kapacitor kernelpkg key keyboard keystone kmod kubernetes kubernetesmod
     launchctl ldap3 libcloud_dns linux_acl linux_ip linux_lvm linux_sysctl locale locate logadm logrotate lvm
     lvs lxc lxd macpackage makeconf mandrill mattermost mdadm memcached mine minion mod_random modjk mongodb
     monit moosefs mount mssql munin mysql nagios napalm netaddress network neutron nfs3 nftables nginx nix node
-    npm nspawn nxos openscap openstack_config openstack_mng opkg opsgenie oracle out pacman pagerduty pam
+    npm nspawn ntp nxos openscap openstack_config openstack_mng opkg opsgenie oracle out pacman pagerduty pam
     parallels parted partition pcs pdbedit pecl pf pip pkg pkgin pkgng portage postfix postgres poudriere
     powerpath ps publish puppet pushover pw_user pyenv qemu_img quota rabbitmq raet_publish raid random
     random_org rbenv rdp redis reg rest rpm rpmbuild rsync runit rvm s3 s6 salt_proxy saltcheck saltutil

@@ -47,6 +47,7 @@ _NAMES = """
     event
     file
     firewalld
+    flatpak
     gem
     git
     gpg
@@ -63,12 +64,14 @@ _NAMES = """
     iptables
     jinja
     jinja_filter
+    kernelpkg
     keyboard
     kmod
     kubernetes
     locale
     log
     lvm
+    logrotate
     match
     memcached
     mine
@@ -79,6 +82,7 @@ _NAMES = """
     nftables
     nginx
     npm
+    ntp
     pillar
     pip
     pkg
@@ -97,12 +101,14 @@ _NAMES = """
     shadow
     slsutil
     sqlite3
+    snap
     ssh
     state
     status
     supervisord
     sys
     sysctl
+    sysrc
     system
     test
     timezone
@@ -156,6 +162,8 @@ _LOCATIONS = {
     "sqlite3": "stores.sqlite",
     **{name: f"security.{name}" for name in ("acl", "selinux")},
     **{name: f"firewall.{name}" for name in ("firewalld", "ipset", "nftables")},
+    **{name: f"software.{name}" for name in ("flatpak", "snap")},
+    **{name: f"firewall.{name}" for name in ("firewalld", "nftables")},
     **{name: f"accounts.{name}" for name in ("group", "shadow", "ssh", "user")},
     **{name: f"network.{name}" for name in ("dig", "dnsutil", "hosts", "http", "ip", "iptables")},
     **{name: f"python.{name}" for name in ("pip", "virtualenv")},
@@ -164,14 +172,18 @@ _LOCATIONS = {
         for name in (
             "at",
             "disk",
+            "kernelpkg",
             "keyboard",
             "kmod",
             "locale",
+            "logrotate",
             "mount",
+            "ntp",
             "ps",
             "service",
             "status",
             "sysctl",
+            "sysrc",
             "system",
             "timezone",
         )

@@ -154,6 +154,9 @@ saltutil.update: use the system's packages
 schedule.copy schedule.move: a minion gives the controller no orders; use saltern run TARGET schedule.add
 service.firstboot service.offline: for systems that are not running
 slsutil.banner: write it into the template
+snap.ack snap.connect snap.disconnect snap.info snap.known: use cmd.run with snap
+snap.api snap.connections snap.interfaces snap.plugs snap.slots: requests to snapd's socket are not built
+snap.service_enabled snap.service_running: use snap.services
 ssh.hash_known_hosts: use cmd.run with ssh-keygen
 state.clear_cache: nothing of a run is cached
 state.event: use saltern events

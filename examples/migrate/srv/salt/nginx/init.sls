@@ -21,6 +21,6 @@ nginx:
   x509.private_key_managed:
     - bits: 4096
 
-rotated:
+temperature:
   module.run:
-    - logrotate.show_conf:
+    - sensors.sense:
