@@ -43,6 +43,8 @@ CALLED_BY_LIBRARIES = (
     # uvicorn, http.client, http.server and socketserver
     *("capture_signals", "main_loop", "handle_error", "log_message", "close_connection", "client_address"),
     *("daemon_threads", "protocol_version", "disable_nagle_algorithm", "do_*", "_create_connection"),
+    # expat, of a parser
+    *("StartElementHandler", "EndElementHandler"),
     # asyncio, of a protocol
     *("connection_made", "get_buffer", "buffer_updated", "pause_writing", "resume_writing"),
     # libgit2's settings and callbacks

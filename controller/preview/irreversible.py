@@ -123,6 +123,7 @@ _ALWAYS = {
     "selinux.fcontext_policy_absent": _ENTRY,
     "selinux.module_remove": "the module is deleted; a revert brings back one that a state installs",
     "selinux.port_policy_absent": _ENTRY,
+    "smtp.send_msg": _SENT,
     "ssh_auth.manage": "keys that are not in the list are deleted",
     "vault.policy_absent": "the rules of the policy are deleted",
     "vault_secret.absent": "the secret, or its newest version, is deleted",
@@ -179,6 +180,7 @@ alias.present at.watch flatpak.add_remote flatpak.installed kernelpkg.latest_ins
 keyboard.system keyboard.xorg logrotate.set ntp.managed snap.disabled snap.enabled snap.installed snap.option_managed
 sysrc.absent sysrc.managed
 alternatives.auto alternatives.install alternatives.set cron.env_present cron.present
+xml.value_present
 npm.bootstrap npm.cache_cleaned npm.installed
 monit.monitor monit.unmonitor
 alias.present alternatives.auto alternatives.install alternatives.set cron.env_present cron.present

@@ -71,6 +71,7 @@ _BRING_NOTHING = frozenset(
         "selinux",
         "service",
         "snap",
+        "smtp",
         "sysctl",
         "sysrc",
         "test",

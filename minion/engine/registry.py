@@ -84,6 +84,7 @@ _LOCATIONS = {
     "sqlite3": "stores.sqlite",
     "selinux": "security.selinux",
     "snap": "software.snap",
+    "smtp": "messages.smtp",
     "ssh_auth": "ssh.auth",
     "ssh_known_hosts": "ssh.known_hosts",
     "sysrc": "system.sysrc",
@@ -92,6 +93,7 @@ _LOCATIONS = {
     "vault_secret": "vault.secret",
     "virtualenv": "python.virtualenv",
     "x509": "x509.state",
+    "xml": "documents.xml",
 }
 """Below `minion.states`, where it is not the name itself."""
 

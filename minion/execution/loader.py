@@ -102,6 +102,7 @@ _NAMES = """
     slsutil
     sqlite3
     snap
+    smtp
     ssh
     state
     status
@@ -117,6 +118,7 @@ _NAMES = """
     vault
     virtualenv
     x509
+    xml
 """
 
 MODULES = tuple(_NAMES.split())
@@ -132,6 +134,8 @@ _LOCATIONS = {
     "gem": "ruby.gem",
     "npm": "javascript.npm",
     "rsync": "transfer.rsync",
+    "smtp": "messages.smtp",
+    "xml": "documents.xml",
     **{
         name: f"{name}.module"
         for name in (

@@ -14,7 +14,7 @@ from tools.docs.cases.case import Case
 from tools.docs.state_cases import CASES, WITHOUT
 
 HARMLESS = frozenset(("archive", "cmd", "environ", "event", "file", "git", "grains", "ini", "module", "schedule",
-                      "stateconf", "test", "x509"))  # fmt: skip
+                      "stateconf", "test", "x509", "xml"))  # fmt: skip
 """Modules whose cases change nothing but their own folder."""
 
 ELSEWHERE = {
@@ -59,6 +59,7 @@ ELSEWHERE = {
     "selinux": "tests/minion/states/security/test_selinux.py",
     "service": "tests/minion/providers/service/test_services.py",
     "snap": "tests/minion/states/software/test_snap.py",
+    "smtp": "tests/minion/states/messages/test_smtp.py",
     "supervisord": "tests/minion/states/test_supervisord.py",
     "sysrc": "tests/minion/states/system/test_sysrc.py",
     "vault": "tests/minion/states/vault/test_vault_states.py",

@@ -1,0 +1,1 @@
+"""Execution modules that send messages to people."""

@@ -1,0 +1,1 @@
+"""States of documents that have a structure."""

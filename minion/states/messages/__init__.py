@@ -1,0 +1,1 @@
+"""States that send messages to people."""
