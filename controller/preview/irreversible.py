@@ -36,11 +36,14 @@ _ALWAYS = {
     "at.absent": "jobs are deleted, with what they would have run",
     "at.present": "a job that a state has added stays in the queue",
     "blockdev.formatted": "the file system that is there is lost",
+    "bower.pruned": _PACKAGE,
+    "bower.removed": _PACKAGE,
     "cmd.run": _COMMAND,
     "cmd.script": _COMMAND,
     "cmd.wait": _COMMAND,
     "cmd.wait_script": _COMMAND,
     "cmd.watch": _COMMAND,
+    "composer.update": _VERSION,
     "cron.absent": _ENTRY,
     "cron.env_absent": _ENTRY,
     "cron.file": "entries of the crontab that are not in the file are deleted",
@@ -92,6 +95,7 @@ _ALWAYS = {
     "nftables.flush": "rules that nobody else has written down are not brought back",
     "nftables.table_absent": _ENTRY,
     "npm.removed": _PACKAGE,
+    "pecl.removed": _PACKAGE,
     "pip.removed": _PACKAGE,
     "pkg.group_installed": "a revert does not remove the packages",
     "pkg.latest": _VERSION,
@@ -181,6 +185,7 @@ keyboard.system keyboard.xorg logrotate.set ntp.managed snap.disabled snap.enabl
 sysrc.absent sysrc.managed
 alternatives.auto alternatives.install alternatives.set cron.env_present cron.present
 xml.value_present
+bower.bootstrap bower.installed composer.installed pecl.installed
 npm.bootstrap npm.cache_cleaned npm.installed
 monit.monitor monit.unmonitor
 alias.present alternatives.auto alternatives.install alternatives.set cron.env_present cron.present

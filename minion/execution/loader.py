@@ -32,7 +32,9 @@ _NAMES = """
     at
     beacons
     cloud
+    bower
     cmd
+    composer
     config
     cp
     cron
@@ -83,6 +85,7 @@ _NAMES = """
     nginx
     npm
     ntp
+    pecl
     pillar
     pip
     pkg
@@ -132,7 +135,8 @@ _LOCATIONS = {
     **{name: f"servers.{name}" for name in ("apache", "rabbitmq")},
     **{name: f"servers.{name}" for name in ("apache", "haproxy", "monit", "nginx")},
     "gem": "ruby.gem",
-    "npm": "javascript.npm",
+    **{name: f"javascript.{name}" for name in ("bower", "npm")},
+    **{name: f"php.{name}" for name in ("composer", "pecl")},
     "rsync": "transfer.rsync",
     "smtp": "messages.smtp",
     "xml": "documents.xml",

@@ -23,6 +23,7 @@ ELSEWHERE = {
     "lvm": "tests/minion/states/storage",
     "at": "tests/minion/states/test_at.py",
     "acme": "tests/minion/states/keys/test_acme.py",
+    "bower": "tests/minion/states/javascript/test_bower.py",
     "docker_container": "tests/minion/states/docker/test_foretold.py",
     "docker_image": "tests/minion/states/docker/test_foretold.py",
     "docker_network": "tests/minion/states/docker/test_foretold.py",
