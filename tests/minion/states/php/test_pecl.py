@@ -6,7 +6,7 @@ import subprocess
 import pytest
 
 from minion.execution import CallFailed, Context, Modules
-from tools.docs.cases.php import CASES
+from tools.docs.cases.languages import CASES
 
 [PACKAGE] = {case.files["p/package.xml"] for case in CASES if case.fun == "pecl.installed"}
 
