@@ -173,7 +173,7 @@ def _git(arguments: Mapping[str, Value]) -> str:
 
 
 _HARMLESS = """
-blockdev.tuned disk.status lvm.vg_present
+blockdev.tuned disk.status quota.mode lvm.vg_present
 acl.list_present acl.present ipset.present ipset.set_present
 selinux.boolean selinux.fcontext_policy_applied selinux.fcontext_policy_present selinux.mode
 selinux.module_install selinux.port_policy_present

@@ -67,6 +67,7 @@ _BRING_NOTHING = frozenset(
         "rabbitmq_user",
         "rabbitmq_vhost",
         "redis",
+        "quota",
         "schedule",
         "selinux",
         "service",

@@ -83,6 +83,7 @@ _LOCATIONS = {
     "rabbitmq_vhost": "rabbitmq.vhost",
     "rsync": "transfer.rsync",
     "redis": "stores.redis",
+    "quota": "storage.quota",
     "schedule": "agent.schedule",
     "sqlite3": "stores.sqlite",
     "selinux": "security.selinux",

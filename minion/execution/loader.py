@@ -93,6 +93,7 @@ _NAMES = """
     ps
     publish
     rabbitmq
+    quota
     random
     rsync
     redis
@@ -161,7 +162,7 @@ _LOCATIONS = {
             "x509",
         )
     },
-    "lvm": "storage.lvm",
+    **{name: f"storage.{name}" for name in ("lvm", "quota")},
     **{name: f"security.{name}" for name in ("acl",)},
     **{name: f"keys.{name}" for name in ("acme", "gpg", "tls")},
     **{name: f"keys.{name}" for name in ("acme", "gpg")},

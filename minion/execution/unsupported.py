@@ -143,6 +143,7 @@ pkg.add_repo_key pkg.del_repo_key pkg.get_repo_keys: keys belong to repositories
 pkg.list_downloaded pkg.services_need_restart: use cmd.run
 pkg.set_selections: use pkg.hold and pkg.unhold
 ps.netstat: use ps.ss or network.netstat
+quota.warn: use cmd.run with warnquota
 saltcheck.run_state_tests_ssh: for salt-ssh; use saltcheck.run_state_tests
 saltutil.clear_job_cache saltutil.find_cached_job: the minion keeps no results once the controller has them
 saltutil.cmd saltutil.cmd_iter saltutil.mmodule saltutil.runner: a minion gives the controller no orders

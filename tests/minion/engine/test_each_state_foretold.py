@@ -58,6 +58,7 @@ ELSEWHERE = {
     "rabbitmq_vhost": "tests/minion/states/rabbitmq",
     "redis": "tests/minion/states/stores/test_redis.py",
     "selinux": "tests/minion/states/security/test_selinux.py",
+    "quota": "tests/minion/states/storage",
     "service": "tests/minion/providers/service/test_services.py",
     "snap": "tests/minion/states/software/test_snap.py",
     "smtp": "tests/minion/states/messages/test_smtp.py",
