@@ -45,6 +45,8 @@ CALLED_BY_LIBRARIES = (
     *("daemon_threads", "protocol_version", "disable_nagle_algorithm", "do_*", "_create_connection"),
     # expat, of a parser
     *("StartElementHandler", "EndElementHandler"),
+    # urllib, and inspect of a function that is made
+    *("redirect_request", "__doc__"),
     # asyncio, of a protocol
     *("connection_made", "get_buffer", "buffer_updated", "pause_writing", "resume_writing"),
     # libgit2's settings and callbacks

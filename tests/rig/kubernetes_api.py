@@ -355,7 +355,7 @@ def _of_object(
     body: bytes,
 ) -> Any:  # fmt: skip
     dry, manager = query.get("dryRun") == "All", query.get("fieldManager", "")
-    media = request.headers.get("Content-Type", "").partition(";")[0]
+    media = request.headers.get("Content-Type", "").partition(";")[0] or _JSON  # the official Python client says none
     if media == MEDIA:
         sent, media = decoded(body), _JSON
     else:
