@@ -138,7 +138,7 @@ def test_a_process_of_a_room_finds_the_rooms_of_a_wheel():
     assert len(started) >= 4
     for words in started:
         assert words[:2] == ["'-P'", "'-m'"], words
-        assert words[2] in ("'saltern.run_module'", "*module", "'pip'"), words
+        assert words[2] in ("'saltern.run_module'", "*module", "'pip'", "'saltern'"), words
 
 
 def from_wheel(site: Path, *arguments: object) -> subprocess.CompletedProcess[str]:

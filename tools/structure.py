@@ -81,6 +81,7 @@ _SALT_SIGNATURES = (
     ("minion", "providers", "helm"),
     ("minion", "providers", "kubernetes"),
     ("minion", "providers", "mysql"),
+    ("minion", "providers", "storage"),
     *(("controller", "runners"), ("controller", "wheels"), ("controller", "orchestration")),
 )
 """Folders whose functions have the parameters of Salt's functions."""
