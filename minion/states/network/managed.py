@@ -90,7 +90,8 @@ def _check_programs(machine: Reader, files: NetworkFiles, wish: InterfaceWish) -
     """StateFailed where the interface could not be brought up. Salt installs the package, under test=True, too."""
     needed = {"bridge": ("brctl", "bridge-utils"), "bond": ("ifenslave", "ifenslave"), "pppoe": ("pppd", "ppp")}
     program, package = needed.get(wish.kind, ("", ""))
-    if isinstance(files, Ifupdown) and program and not has_program(machine, program):
+    scripts = machine.stat(f"/etc/network/if-pre-up.d/{program}") is not None  # all that Debian's ifenslave has now
+    if isinstance(files, Ifupdown) and program and not scripts and not has_program(machine, program):
         raise StateFailed(
             f"{program} is not there, which {wish.kind} interfaces need: install {package} by pkg.installed"
         )
@@ -150,8 +151,10 @@ def _enslaved(machine: Reader, wish: InterfaceWish) -> list[Change]:
 
     def act(machine: Machine) -> None:
         lacking = sorted(set(missing) - set(slaves_of(machine, name)))
-        if lacking:
-            require(machine.run(["ifenslave", name, *lacking]), f"{name} has not all of its slaves", "ifenslave")
+        for slave in lacking:  # an interface that is up does not become a member
+            for change in (["down"], ["master", name]):
+                done = machine.run(["ip", "link", "set", "dev", slave, *change])
+                require(done, f"{slave} does not become a slave of {name}", "ip")
 
     said = f"Added slaves '{' '.join(missing)}' to master '{name}'"
     return [Change(key="enslave", reported=said, act=act)]

@@ -100,11 +100,12 @@ def debian(net):
     """Debian, with ifupdown."""
     machine = net(os_family="Debian", os="Debian", osmajorrelease=12)
     machine.put("/etc/network/interfaces", INTERFACES)
-    for program in ("ifup", "brctl", "ifenslave", "pppd"):
+    for program in ("ifup", "brctl", "pppd"):
         machine.put(f"/sbin/{program}", "")
     for folder in ("interfaces.d", "if-up.d", "if-down.d"):
         machine.put(f"/etc/network/{folder}/.keep", "")
     (machine.top / "etc/network/interfaces.d/.keep").unlink()
+    machine.put("/etc/network/if-pre-up.d/ifenslave", "")
     machine.put("/etc/modprobe.d/.keep", "")
     machine.put("/etc/ppp/peers/.keep", "")
     return machine
