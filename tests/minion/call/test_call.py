@@ -316,7 +316,7 @@ def test_templates_call_the_machine_that_they_are_compiled_on(tree: Path) -> Non
         "there": "salt['file.file_exists']('/etc/passwd')",
         "run": "salt['cmd.run']('echo a | cat')",
         "which": "salt['cmd.which']('sh')",
-        "known": "'pkg.version' in salt and 'mysql.query' not in salt",
+        "known": "'pkg.version' in salt and 'zfs.list' not in salt",
         "pillar": "pillar.told",
     }
     write(
