@@ -31,7 +31,7 @@ def asked(rig, *words, check=True):
 
 
 def events(rig, machine):
-    said = rig.saltern("events", f"salt/cloud/{machine}/*", "--since", "1h", "--count", "50", "--out", "json").stdout
+    said = rig.saltern("events", f"salt/cloud/{machine}/*", "--since", "1h", "--count", "5", "--out", "json").stdout
     return [json.loads(line) for line in said.splitlines()]
 
 
