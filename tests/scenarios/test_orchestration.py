@@ -278,6 +278,7 @@ def test_pause_resume_and_soft_kill(make_rig):
     rig = make_rig()
     rig.wait_applied(write(rig, slow=SLOW.format(seconds=3)))
     jid = begun(rig, "orch.slow")
+    rig.wait("the first step", lambda: len(calls(rig, "test.sleep")) == 2)
     rig.saltern("runner", "state.pause", jid, "third")
     rig.wait(
         "the second step",
