@@ -113,7 +113,7 @@ def test_policies_of_any_virtual_host(converge, call):
 
 def test_plugins_and_upstreams(converge, call):
     enabled = converge("rabbitmq_plugin.enabled", "rabbitmq_federation")
-    assert enabled.changes == {"old": "", "new": "rabbitmq_federation"}
+    assert enabled.changes == {"old": "", "new": "rabbitmq_federation"}, enabled
     assert "there is no plugin nonsense" in converge("rabbitmq_plugin.enabled", "nonsense").comment
     made = converge("rabbitmq_upstream.present", "u", uri="amqp://a:secret@h", ack_mode="on-confirm", expires=0)
     assert made.changes == {"old": None, "new": {"uri": "amqp://a:**********@h", "ack-mode": "on-confirm"}}
