@@ -26,7 +26,7 @@ from tools.bench.figures import Figure
 from tools.oracle.__main__ import salt_venv
 
 MACHINES = int(os.environ.get("MACHINES", "50"))
-TIMES = 3
+TIMES = int(os.environ.get("TIMES", "3"))
 _STATE = "{place}:\n  file.managed:\n    - contents: as it shall be\n    - makedirs: True\n"
 _CALLS: Mapping[str, tuple[str, ...]] = {"test.ping": ("test.ping",), "state.apply": ("state.apply", "files")}
 
