@@ -22,6 +22,10 @@ from minion.arguments.types import AnyValue
 
 _QUERIES = {"list_nodes": "-Q", "list_nodes_full": "-F", "list_nodes_select": "-S"}
 _SOCKET = "SALTERN_SOCKET"
+_PEER = "minion "
+"""Begins the name of whoever asks, where that is a minion (`peer_run`)."""
+_OF_THIS_MACHINE = ("packages", "private_key", "script", "ssh_host", "ssh_keyfile")
+"""Options that name files of the controller, or where they are sent: a minion that asks may not choose them."""
 
 
 async def list_sizes(context: RunnerContext, provider: str = "all") -> Any:
@@ -58,16 +62,19 @@ async def select_query(context: RunnerContext, query_type: str = "list_nodes_sel
 
 async def profile(context: RunnerContext, prof: str, instances: AnyValue, **kwargs: AnyValue) -> Any:
     """Make machines by a profile; `kwargs` are in place of what it says."""
+    _check(context, kwargs)
     return await _asked(context, "-p", prof, "--overrides", "-", "--", *_names(instances), data=kwargs)
 
 
 async def create(context: RunnerContext, provider: str, instances: AnyValue, **kwargs: AnyValue) -> Any:
     """Make machines of a provider, without a profile; `kwargs` say how."""
+    _check(context, kwargs)
     return await _asked(context, "--provider", provider, "--overrides", "-", "--", *_names(instances), data=kwargs)
 
 
 async def map_run(context: RunnerContext, path: str, parallel: bool = False) -> Any:
     """Make what a map on this machine names and is not there."""
+    _check(context, {"path": path}, ("path",))
     return await _asked(context, "-m", path, *(["-P"] if parallel else []))
 
 
@@ -79,6 +86,15 @@ async def destroy(context: RunnerContext, instances: AnyValue) -> Any:
 async def action(context: RunnerContext, func: str, instances: AnyValue) -> Any:
     """`reboot`, `start`, `stop` or `show_instance` machines."""
     return await _asked(context, "-a", func, "--", *_names(instances))
+
+
+def _check(context: RunnerContext, given: Mapping[str, Any], names: Sequence[str] = _OF_THIS_MACHINE) -> None:
+    """Refuse a minion's files. ControllerCallFailed."""
+    found = [name for name in names if name in given]
+    if found and context.user.startswith(_PEER):
+        raise ControllerCallFailed(
+            f"a minion may not give {', '.join(found)}: say it in the profile, on the controller"
+        )
 
 
 def _names(instances: Any) -> Sequence[str]:
