@@ -8,7 +8,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check -q
 
 export PYTHONPATH := tests/rig
 
-.PHONY: docs example packages packages-test containers-test forge-descriptions attack predictions salt-tests second-opinion structure fuzz states soak help demo test check lint types contracts bytecode e2e bench oracle lock wheel clean
+.PHONY: beside-master salt-gateway-tests docs example packages packages-test containers-test forge-descriptions attack predictions salt-tests second-opinion structure fuzz states soak help demo test check lint types contracts bytecode e2e bench oracle lock wheel clean
 .DEFAULT_GOAL := help
 
 help: ## show this
@@ -24,7 +24,7 @@ $(READY): requirements.lock pyproject.toml
 
 # As pip does for an installation. Where PYTHONDONTWRITEBYTECODE is set, each process would compile the whole program.
 bytecode: $(READY)
-	@$(BIN)/python -m compileall -q -j 0 controller gitfs reactors highstate matching wire minion options extmods saltern tests/rig tools
+	@$(BIN)/python -m compileall -q -j 0 controller gateway gitfs reactors highstate matching wire minion options extmods saltern tests/rig tools
 
 demo: bytecode ## a controller and three minions on this machine, from push to drift healed
 	@$(BIN)/python -m tools.demo
@@ -33,7 +33,7 @@ example: bytecode ## an example of examples/ on this machine, as its README says
 	@$(BIN)/python -m tools.examples $(NAME)
 
 test: bytecode ## the tests, on up to four cores (those that change the machine are skipped; see e2e); JOBS=1
-	@$(BIN)/pytest -n $(JOBS) --dist loadfile -m "not alone and not e2e"
+	@$(BIN)/pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder -m "not alone and not e2e"
 	@$(BIN)/pytest -m "alone or e2e" $$(grep -rlE 'mark\.(alone|e2e)\b' tests --include='test_*.py')
 
 e2e: bytecode ## tests that install packages and run services on this machine; as root
@@ -71,8 +71,14 @@ oracle: $(READY) ## compare the goldens with real Salt, in an environment of its
 second-opinion: $(READY) ## public formulas by Saltern and by real Salt on roots to throw away; as root; FORMULAS=DIR ONLY=nginx
 	@$(BIN)/python -m tools.second_opinion $(ONLY)
 
+beside-master: $(READY) ## trees on stock salt-minions under a salt-master and under the gateway; SALT_VENV=DIR ONLY=requisites
+	@$(BIN)/python -m tools.oracle.beside_master $(ONLY)
+
 salt-tests: $(READY) ## Salt's own tests of states and modules by Saltern; as root; SALT=DIR (its source package) ONLY=states/file
 	@$(BIN)/python -m tools.oracle.salts_tests $(SALT) $(ONLY)
+
+salt-gateway-tests: $(READY) ## Salt's own integration tests of minions at a controller with the gateway; as root; SALT=DIR ONLY=integration/minion
+	@$(BIN)/python -m tools.oracle.salts_gateway_tests $(SALT) $(ONLY)
 
 docs: $(READY) ## the documentation as a site in dist/site; it needs no server and no network
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet

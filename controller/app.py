@@ -286,6 +286,7 @@ def _start_tasks(parts: Parts) -> list[asyncio.Task[None]]:
         asyncio.create_task(parts.schedule.run(), name="schedule"),
         asyncio.create_task(parts.engines.run(), name="engines"),
         asyncio.create_task(parts.service.ssh.serve(), name="ssh"),
+        asyncio.create_task(parts.service.agents.run(), name="agents"),
         asyncio.create_task(_prune(parts), name="prune"),
     ]
 

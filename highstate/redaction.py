@@ -17,8 +17,6 @@ import re
 from collections.abc import Iterable, Mapping
 from urllib.parse import quote
 
-import yaml
-
 from highstate.types import Value
 
 SHORTEST = 5
@@ -51,6 +49,18 @@ def fingerprints(key: bytes, secrets: Iterable[str]) -> dict[str, str]:
 def secret_texts(value: Value) -> frozenset[str]:
     """All texts in a value that came whole from a vault or a decrypted message; numbers as they are written."""
     return frozenset(_texts(value))
+
+
+def without(text: str, secrets: Iterable[str]) -> str:
+    """`text` with `<secret>` in the place of each of these: for errors in which a server repeats what it was told.
+
+    Args:
+        text: of an error.
+        secrets: those of fewer than `SHORTEST` characters stay.
+    """
+    for form in sorted({form for secret in secrets if secret for form in _forms(secret)}, key=len, reverse=True):
+        text = text.replace(form, "<secret>")
+    return text
 
 
 class Redaction:
@@ -148,6 +158,8 @@ def _forms(secret: str) -> set[str]:
 
 def _as_data(secret: str) -> Iterable[str]:
     """The values of a message that is itself YAML or JSON: with `#!gpg|yaml` they become values of their own."""
+    import yaml  # where errors are told without secrets it may be missing in memory
+
     try:
         data = yaml.load(secret, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))  # noqa: S506 - a safe loader
     except (yaml.YAMLError, ValueError, RecursionError):

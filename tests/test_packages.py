@@ -22,7 +22,7 @@ WITH_UNITS = [each for each in PACKAGES if each.unit]
 def test_each_library_is_in_one_package_and_none_is_missing():
     extras = PROJECT["optional-dependencies"]
     needed = [*PROJECT["dependencies"]]
-    for extra in ("controller", "cryptography", "vault", "pam", "oidc", "postgres", "redis"):
+    for extra in ("controller", "cryptography", "vault", "pam", "oidc", "postgres", "redis", "gateway"):
         needed += extras[extra]
     brought = [name for package in PACKAGES for name in libraries_of(package)]
     assert len(brought) == len(set(brought))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import json
 import os
 import re
@@ -19,13 +20,14 @@ from tools.packages.definitions import closure as closure_here
 
 ROOT = Path(__file__).resolve().parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
-ROOMS = ("controller", "extmods", "gitfs", "highstate", "matching", "minion", "options", "reactors", "wire")
+ROOMS = ("controller", "extmods", "gateway", "gitfs", "highstate", "matching", "minion", "options", "reactors", "wire")
 KEY = "sULFwT$WoIpG$^z*Tf!@JUZLEj]-v.xx%nU{1@QR"
 ON_MINIONS = (
     "controller.cli.main",
     "controller.cli.verbs.minion",
     "controller.cli.verbs.call",
     "controller.cli.verbs.relay",
+    "controller.cli.verbs.local.gateway",
     "controller.cli.verbs.local.swarm",
     "controller.cli.verbs.setup.doctor",
     "controller.cli.verbs.terminal.docs",
@@ -42,10 +44,10 @@ def test_a_minion_imports_what_it_installs_and_no_library_of_the_controller():
     of_minion, of_all = libraries(reached_from(start, modules), modules), libraries(set(modules), modules)
     extras = {name: distributions(needed) for name, needed in PROJECT["project"]["optional-dependencies"].items()}
     of_controller = extras["controller"]
-    of_some = extras["cryptography"] | extras["docker"] | extras["redis"] | extras["vault"] | {"requests"}
-    of_some |= extras["memcached"]
+    of_some = extras["cryptography"] | extras["docker"] | extras["redis"] | extras["vault"] | {"requests", "urllib3"}
+    of_some |= extras["memcached"] | extras["mongodb"] | extras["augeas"] | extras["gateway"]
     assert of_minion - of_some == distributions(PROJECT["project"]["dependencies"])
-    assert not of_minion & (of_controller - extras["cryptography"])
+    assert not of_minion & (of_controller - extras["cryptography"] - extras["gateway"])
     of_traces = {name for name in of_all if name.startswith("opentelemetry-")}  # they share one name to import
     assert of_traces >= extras["otel"]
     of_clouds = extras["aws"] | extras["google"] | extras["azure"] | extras["cloud"]
@@ -133,7 +135,9 @@ def test_a_process_of_a_room_finds_the_rooms_of_a_wheel():
         for words in [getattr(node, "args", None), getattr(node, "elts", None)]
         if isinstance(words, list)
         for at, word in enumerate(words)
-        if ast.unparse(word) == "sys.executable" and words[at + 1 :]  # alone it is a path, not a command
+        if isinstance(word, ast.Attribute)
+        and ast.unparse(word) == "sys.executable"
+        and words[at + 1 :]  # alone it is a path, not a command
     ]
     assert len(started) >= 4
     for words in started:
@@ -219,12 +223,18 @@ def reached_from(start: list[str], modules: dict[str, Path]) -> set[str]:
     return seen
 
 
+@functools.cache
+def import_nodes(path: Path) -> list[ast.Import | ast.ImportFrom]:
+    nodes = ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+    return [node for node in nodes if isinstance(node, ast.Import | ast.ImportFrom)]
+
+
 def imports(path: Path, modules: dict[str, Path]) -> set[str]:
     found: set[str] = set()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in import_nodes(path):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom) and node.module:
+        elif node.module:
             found |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)} & (
                 modules.keys() | {node.module}
             )

@@ -19,7 +19,7 @@ from pathlib import Path
 import vulture
 
 ROOT = Path(__file__).resolve().parents[1]
-ROOMS = ("controller", "extmods", "gitfs", "highstate", "matching", "minion", "options", "reactors", "wire")
+ROOMS = ("controller", "extmods", "gateway", "gitfs", "highstate", "matching", "minion", "options", "reactors", "wire")
 
 MOST_FILES = 25
 """Python files in one folder."""
@@ -43,6 +43,9 @@ CALLED_BY_LIBRARIES = (
     # uvicorn, http.client, http.server and socketserver
     *("capture_signals", "main_loop", "handle_error", "log_message", "close_connection", "client_address"),
     *("daemon_threads", "protocol_version", "disable_nagle_algorithm", "do_*", "_create_connection"),
+    "response_class",  # http.client, of a connection
+    # requests and urllib3, of a session, an adapter and a pool
+    *("trust_env", "ConnectionCls", "init_poolmanager", "proxy_manager_for", "pool_classes_by_scheme"),
     # expat, of a parser
     *("StartElementHandler", "EndElementHandler"),
     # urllib, and inspect of a function that is made
@@ -82,6 +85,7 @@ _SALT_SIGNATURES = (
     ("minion", "providers", "kubernetes"),
     ("minion", "providers", "mysql"),
     ("minion", "providers", "storage"),
+    ("minion", "providers", "stores"),
     *(("controller", "runners"), ("controller", "wheels"), ("controller", "orchestration")),
 )
 """Folders whose functions have the parameters of Salt's functions."""

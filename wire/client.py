@@ -167,6 +167,17 @@ class Connection:
         """Expect this key of the controller from the next dial on."""
         self._address = replace(self._address, controller_key=public)
 
+    def change_address(self, address: Address, wait: float) -> None:
+        """End the connection, where there is one, and dial this address after so many seconds."""
+        if self._dealer is not None:
+            self._retry()
+        self._address, self._wait = address, self._timing.retry_first
+        self._due = time.monotonic() + wait
+
+    def is_welcome(self) -> None:
+        """The controller has answered on this connection, though it may never say Hello: once lost, dial soon."""
+        self._welcomed = True
+
     def send(self, message: ToController) -> bool:
         """Sends without waiting; False when there is no connection or its queue is full: try again later.
 

@@ -180,8 +180,14 @@ def _checked(message: ToController, limits: MinionLimits) -> ToController:
         case Hello() | Grains():
             return _with(message, grains=check_value(message.grains, limits))
         case RunResult():
-            states, value = check_value(message.states, limits), check_value(message.value, limits)
-            return _with(message, states=states, value=value, metadata=check_value(message.metadata, limits))
+            return _with(
+                message,
+                states=check_value(message.states, limits),
+                value=check_value(message.value, limits),
+                metadata=check_value(message.metadata, limits),
+                args=tuple(check_value(list(message.args), limits)),
+                kwargs=check_value(message.kwargs, limits),
+            )
         case RunEvents() | MinionEvents():
             if not len(message.events) <= message.end - message.first <= MOST_RUN_EVENTS:
                 raise MalformedMessage(f"{len(message.events)} events that are counted {message.first}-{message.end}")

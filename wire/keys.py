@@ -51,6 +51,12 @@ def load_or_create(path: Path) -> KeyPair:
         raise BadKey(f"{path}: the key was removed while it was being made") from error
 
 
+def new_pair() -> KeyPair:
+    """A key by chance, which is written nowhere."""
+    public, secret = (key.decode("ascii") for key in zmq.curve_keypair())
+    return KeyPair(public=public, secret=secret)
+
+
 def write_public(path: Path, public: str) -> None:
     """Write a public key to a new file, as `read_public` reads it; BadKey when that cannot be."""
     try:

@@ -118,6 +118,12 @@ class MinionLimits:
     """Questions of a minion at once for states that are compiled for it (`saltern call state.apply SLS`)."""
     state_questions_a_second: LimitSeconds = 0.2
     """Such questions a second, for good; more are refused. One is answered at a time."""
+    pushed_bytes: LimitCount = 1024 * MIB
+    """Bytes of the files of a minion that are kept with `file_recv`; more are refused."""
+    pushed_files: LimitCount = 10_000
+    """Files and folders among them."""
+    pushed_free_bytes: LimitCount = 512 * MIB
+    """Bytes of the disk that they leave free."""
     peer_calls: LimitCount = 30
     """Calls of functions on others and of runners that a minion may ask for at once, where `peer` allows them."""
     peer_calls_a_second: LimitSeconds = 0.2

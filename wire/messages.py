@@ -17,6 +17,10 @@ PROTOCOL = 1
 
 BLOB_CHUNK = 1024 * 1024
 """Bytes of file content in one `Blob`."""
+PUSHED_NAMES = 64
+"""Folders of a file that a minion sends, and the file."""
+PUSHED_NAME = 255
+"""Bytes of the name of each."""
 
 STATES_OF_CALL = "states-of-call"
 """Says in `Hello.takes` that the minion runs the document of a `Call`; an older one would run its own instead."""
@@ -50,8 +54,9 @@ MOST_RUN_EVENTS = 500
 MOST_UNNAMED = 1000
 """Resources in one `PruneReport`."""
 
-KeyRole: TypeAlias = Literal["minion", "relay"]
-"""What a key is for. A relay carries frames of minions, and may do nothing else."""
+KeyRole: TypeAlias = Literal["minion", "relay", "gateway"]
+"""What a key is for. A relay carries frames of minions, and may do nothing else; a gateway vouches for keys of stock
+salt-minions (`SaltKey`), which have connections of their own."""
 MOST_RELAYED = 256
 """Frames of minions in one message of a relay or to one."""
 
@@ -84,6 +89,16 @@ class _Message(msgspec.Struct, frozen=True, kw_only=True, tag_field="t"):
 # --- minion -> controller -------------------------------------------------------------------------------------------
 
 
+class SaltKey(msgspec.Struct, frozen=True, kw_only=True):
+    """The RSA key that a stock salt-minion has shown to its gateway, as the gateway vouches (`wire.salt_keys`)."""
+
+    gateway: Name
+    """The gateway's public key."""
+    fingerprint: Annotated[str, Meta(max_length=64)]
+    """SHA-256 as Salt makes it, in hex digits."""
+    proof: Annotated[bytes, Meta(max_length=32)]
+
+
 class KeyRequest(_Message, tag="key", frozen=True, kw_only=True):
     """The only message that an unaccepted key may send: asks to be accepted under this id. Answer: `KeyState`."""
 
@@ -94,6 +109,8 @@ class KeyRequest(_Message, tag="key", frozen=True, kw_only=True):
     autosign_grains: AutosignGrains = {}
     """Grains as text, by which the controller may accept the key."""
     role: KeyRole = "minion"
+    salt_key: SaltKey | None = None
+    """Of a stock minion behind a gateway."""
 
 
 class Hello(_Message, tag="hello", frozen=True, kw_only=True):
@@ -243,6 +260,11 @@ class RunResult(_Message, tag="run-result", frozen=True, kw_only=True):
     """The job of the minion's schedule that it was."""
     metadata: dict[str, Any] = {}
     """Of that job."""
+    fun: Name = ""
+    """Of a call that nobody asked the minion for, of its schedule or by hand: the function."""
+    args: tuple[Any, ...] = ()
+    kwargs: dict[str, Any] = {}
+    """Its arguments."""
     ending: Ending = ""
     """What ended it, where it was not the function itself."""
     prune: PruneReport | None = None
@@ -297,6 +319,8 @@ class ListFiles(_Message, tag="list-files", frozen=True, kw_only=True):
     request: Whole
     prefix: PathText = ""
     saltenv: PathText = "base"
+    saltenvs: bool = False
+    """Ask for the names of all saltenvs, and no files."""
 
 
 class GetBlob(_Message, tag="get-blob", frozen=True, kw_only=True):
@@ -377,6 +401,25 @@ class PublishCall(_Message, tag="publish", frozen=True, kw_only=True):
     kwargs: dict[str, Any] = {}
     timeout: MessageSeconds = 5.0
     """Seconds to wait for returns."""
+
+
+class GetOptions(_Message, tag="get-options", frozen=True, kw_only=True):
+    """Asks for the options that a minion which compiles by itself shall follow. Answer: `OptionsFound`."""
+
+    request: Whole
+
+
+class PushFile(_Message, tag="push-file", frozen=True, kw_only=True):
+    """A piece of a file of the minion for the controller to keep (`cp.push`), where its `file_recv` allows it.
+
+    Answer: `FilePushed`. A piece at 0 begins the file anew; all others stand behind what was taken before.
+    """
+
+    request: Whole
+    path: Annotated[tuple[PathText, ...], Meta(max_length=PUSHED_NAMES)]
+    """Names of folders and of the file, below the place of the minion's files."""
+    offset: Whole = 0
+    data: Annotated[bytes, Meta(max_length=BLOB_CHUNK)] = b""
 
 
 class NewKey(_Message, tag="new-key", frozen=True, kw_only=True):
@@ -646,6 +689,8 @@ class FileList(_Message, tag="file-list", frozen=True, kw_only=True):
     links: dict[str, str] | None = None
     """Path -> target of the symlinks, what they lead to being among the files; None from a controller that does not
     tell."""
+    saltenvs: tuple[str, ...] = ()
+    """All of them, where they were asked for."""
 
 
 class Blob(_Message, tag="blob", frozen=True, kw_only=True):
@@ -673,6 +718,23 @@ class StatesFound(_Message, tag="states-found", frozen=True, kw_only=True):
     """Packed as that of a `Call`; empty: they do not compile."""
     errors: tuple[str, ...] = ()
     """Why not, ready to be shown."""
+
+
+class OptionsFound(_Message, tag="options-found", frozen=True, kw_only=True):
+    """Answer to `GetOptions`."""
+
+    request: int
+    options: dict[str, Any] = {}
+    """By Salt's names; those that are not there have Salt's defaults."""
+    tops: bool = False
+    """Whether external sources (`master_tops`) say SLS beside the top files."""
+
+
+class FilePushed(_Message, tag="file-pushed", frozen=True, kw_only=True):
+    """Answer to `PushFile`: so many bytes of the file are kept now."""
+
+    request: int
+    size: int
 
 
 class Published(_Message, tag="published", frozen=True, kw_only=True):
@@ -720,6 +782,8 @@ ToController: TypeAlias = (
     | GetMine
     | GetStates
     | PublishCall
+    | GetOptions
+    | PushFile
     | NewKey
     | Bye
     | FromRelay
@@ -749,6 +813,8 @@ ToMinion: TypeAlias = (
     | MineFound
     | StatesFound
     | Published
+    | OptionsFound
+    | FilePushed
     | Heartbeat
     | ToRelay
 )

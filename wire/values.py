@@ -31,11 +31,16 @@ _FIXED: Final[dict[int, int]] = {
     0xCB: 8,
     **{0xCC + power: 1 << power for power in range(4)},
     **{0xD0 + power: 1 << power for power in range(4)},
+    **{0xD4 + power: 1 + (1 << power) for power in range(5)},
 }
-"""Bytes that follow the first of a nil, boolean or number; the rest of the format is in `_step`."""
+"""Bytes that follow the first of a nil, boolean, number or extension of fixed size; the rest of the format is in
+`_step`."""
 
 _SIZED: Final[dict[int, int]] = {0xC4: 1, 0xC5: 2, 0xC6: 4, 0xD9: 1, 0xDA: 2, 0xDB: 4}
 """Bytes of the length of a binary or a string."""
+
+_EXTENSIONS: Final[dict[int, int]] = {0xC7: 1, 0xC8: 2, 0xC9: 4}
+"""Bytes of the length of an extension, whose type is a byte more."""
 
 _CONTAINERS: Final[dict[int, tuple[int, int]]] = {0xDC: (2, 1), 0xDD: (4, 1), 0xDE: (2, 2), 0xDF: (4, 2)}
 """Bytes of the length of an array or a map, and values of each entry."""
@@ -80,7 +85,10 @@ def _step(frame: bytes | bytearray | memoryview, position: int) -> tuple[int, in
     if first in _CONTAINERS:
         width, each = _CONTAINERS[first]
         return 1 + width, each * int.from_bytes(frame[position + 1 : position + 1 + width], "big")
-    return 1, 0  # an extension, which the decoder refuses
+    if first in _EXTENSIONS:
+        width = _EXTENSIONS[first]
+        return 2 + width + int.from_bytes(frame[position + 1 : position + 1 + width], "big"), 0
+    return 1, 0  # 0xC1, which is none
 
 
 def check_value(value: Any, limits: MinionLimits) -> Any:

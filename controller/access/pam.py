@@ -7,6 +7,7 @@ import contextlib
 import grp
 import os
 import pwd
+import signal
 import sys
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -65,8 +66,9 @@ class PamPasswords:
             except TimeoutError:
                 raise PamTrouble(f"PAM did not answer in {self.seconds:g} s") from None
             finally:
-                with contextlib.suppress(ProcessLookupError):
-                    process.kill()
+                if process.returncode is None:  # `Process.kill` could take the exit code away from asyncio
+                    with contextlib.suppress(ProcessLookupError):
+                        os.kill(process.pid, signal.SIGKILL)
         if process.returncode not in (pam_check.YES, pam_check.NO):
             raise PamTrouble(said.decode(errors="replace").strip()[:200] or f"it ended with {process.returncode}")
         return process.returncode == pam_check.YES

@@ -7,6 +7,9 @@ from dataclasses import dataclass
 
 from controller.config.access import TokenScope
 
+OF_MINION = "minion "
+"""Before its id, the name of a minion that has something done (`peer`, `peer_run`)."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Principal:

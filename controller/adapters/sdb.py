@@ -1,7 +1,9 @@
-"""`sdb.get` of profiles in the controller's configuration: drivers `yaml` (files) and `env`, as Salt 3008 has them.
+"""`sdb.get` of profiles in the controller's configuration: drivers `yaml` (files) and `env`, as Salt 3008 has them, and
+the secrets of clouds, by the code of the external pillars of the same names.
 
-Called by `controller.compilation.runners` for compiles. A profile names files and variables of this machine: one of a
-tree or of pillar is never taken. Behaviour: https://docs.saltproject.io/en/latest/ref/sdb/all/
+Called by `controller.compilation.runners` for compiles. A profile names files and variables of this machine, and asks
+with its credentials: one of a tree or of pillar is never taken. Behaviour:
+https://docs.saltproject.io/en/latest/ref/sdb/all/
 """
 
 from __future__ import annotations
@@ -14,13 +16,26 @@ from typing import Any
 
 import yaml
 
+from controller.adapters.external_pillars import (
+    KEY_VAULT,
+    PARAMETERS,
+    SECRET_MANAGER,
+    SECRETS_MANAGER,
+    NamedSecrets,
+)
 from controller.config.sections import SdbProfile
-from highstate.ports import Decrypt, DecryptFailed, SecretFailed
+from highstate.ports import Decrypt, DecryptFailed, SecretFailed, SourceFailed
 from highstate.render.ciphertext import decrypted
 from highstate.render.yaml.loader import load_yaml
 from highstate.traverse import merge, traverse
 
-DRIVERS = ("env", "yaml")
+_CLOUDS = {
+    "aws_secrets_manager": SECRETS_MANAGER,
+    "aws_ssm": PARAMETERS,
+    "azure_key_vault": KEY_VAULT,
+    "google_secret_manager": SECRET_MANAGER,
+}
+DRIVERS = ("env", "yaml", *_CLOUDS)
 _MOST_BYTES = 4 * 1024 * 1024
 
 
@@ -32,6 +47,7 @@ class Profiles:
     ) -> None:
         self._profiles = dict(configured)
         self._decrypt = decrypt
+        self._clouds = {driver: NamedSecrets(kind) for driver, kind in _CLOUDS.items()}
 
     def get(self, uri: str) -> Any:
         """The value at `sdb://profile/key`; None where there is none. SecretFailed when it cannot be looked for."""
@@ -42,9 +58,21 @@ class Profiles:
             raise SecretFailed(f"{uri!r} names no profile of the controller's configuration with a key ({known})")
         if profile.driver == "env":
             return _variable(key, profile)
+        if profile.driver in _CLOUDS:
+            return self._of_cloud(key, profile)
         if profile.driver == "yaml":
             return traverse(self._values(name, profile), key, None)
         raise SecretFailed(f"the driver {profile.driver!r} of the profile {name!r} is not there ({', '.join(DRIVERS)})")
+
+    def _of_cloud(self, key: str, profile: SdbProfile) -> Any:
+        """A secret by its name; after a `?` what of it, where it is a mapping."""
+        name, _, within = key.partition("?")
+        _check_listed(name, profile)
+        try:
+            value = self._clouds[profile.driver].value(profile.options, name)
+        except SourceFailed as error:
+            raise SecretFailed(f"{profile.driver}: {error}") from error
+        return traverse(value, within, None) if within else value
 
     def _values(self, name: str, profile: SdbProfile) -> Any:
         """The files of a profile merged, later ones over earlier ones."""
@@ -72,10 +100,18 @@ class Profiles:
 
 
 def _variable(key: str, profile: SdbProfile) -> str | None:
-    if not any(fnmatch.fnmatchcase(key, one) for one in profile.keys):
-        # Otherwise authors of templates could read every password in the environment of the controller.
-        raise SecretFailed(f"the profile does not list {key!r} in `keys`")
+    _check_listed(key, profile)
     return os.environ.get(key)
+
+
+def _check_listed(key: str, profile: SdbProfile) -> None:
+    """SecretFailed where the configuration does not say that this may be read.
+
+    Otherwise authors of templates could read every password in the environment of the controller, and every secret of
+    its account.
+    """
+    if not any(fnmatch.fnmatchcase(key, one) for one in profile.keys):
+        raise SecretFailed(f"the profile does not list {key!r} in `keys`")
 
 
 def _read(path: Path, shown: str) -> Mapping[str, Any]:

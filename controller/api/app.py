@@ -19,6 +19,7 @@ from controller.api.openapi import document
 from controller.api.permissions import PREFIX, guard
 from controller.api.resources import (
     access,
+    agents,
     controller,
     description,
     enrolment,
@@ -43,6 +44,7 @@ ROUTES: Final = (
     *policies.ROUTES,
     *rollouts.ROUTES,
     *ssh.ROUTES,
+    *agents.ROUTES,
 )
 OPEN_ROUTES: Final = (*sessions.ROUTES, *access.OPEN_ROUTES)
 """Those whose bodies come from who is not known yet."""

@@ -12,6 +12,7 @@ import fnmatch
 import re
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from controller.compilation.build_reconciler import BuildReconciler
 from controller.schema.errors import ServiceError
@@ -58,7 +59,8 @@ class KeyChanges:
         """Accept or reject.
 
         Args:
-            names: ids, globs or fingerprints.
+            names: ids, globs or fingerprints. Of an id with several keys, those that came later and wait are accepted
+                by their fingerprints alone.
             of: the states that are changed.
             to: the state after that.
             user: who asks.
@@ -71,7 +73,8 @@ class KeyChanges:
                 nothing of its batch has changed, and those before it have.
         """
         changed: list[KeyView] = []
-        for batch in _batches(await self._named(names, of)):
+        found = await self._named(names, of)
+        for batch in _batches(_without_denied(found, names) if to == "accepted" else found):
             changed += self._set_batch(batch, to, user)
             await asyncio.sleep(0)
         return changed
@@ -100,6 +103,64 @@ class KeyChanges:
         self.keyring.put(record)
         self._tell([record], "accepted", user)
         return _key_view(record)
+
+    def hand_over(self, minion: str, old: str, new: str, user: str, beside: Callable[[], None]) -> None:
+        """Accept one key for an id in the place of another, which waits from then on; both, or neither.
+
+        Args:
+            minion: the id.
+            old: public key that is accepted, or was.
+            new: public key; known here or not.
+            user: who asks.
+            beside: writes what belongs together with it.
+
+        Raises:
+            ServiceError: the new key is another minion's, or a third one is accepted for the id.
+        """
+        now = self.clock()
+        try:
+            with self.store.transaction():
+                for each in (old, new):
+                    known = self.store.keys.request(each, minion, now)
+                    if (known.id, known.role) != (minion, "minion"):
+                        raise ServiceError("conflict", f"the key belongs to the {known.role} {known.id!r}")
+                waits = self.store.keys.set_state(old, "pending", now)
+                accepted = self.store.keys.set_state(new, "accepted", now)
+                beside()
+        except KeyConflict as error:
+            raise ServiceError("conflict", str(error)) from error
+        self.keyring.put(waits, accepted)
+        self._lost(waits.public_key)
+        self._tell([accepted], "accepted", user)
+
+    def put_aside(self, minion: str, public_key: str, state: Literal["pending", "rejected"], user: str) -> None:
+        """Have a key that is not accepted wait, or be rejected.
+
+        Args:
+            minion: its id.
+            public_key: known here or not.
+            state: the state after that.
+            user: who asks.
+        """
+        now = self.clock()
+        with self.store.transaction():
+            self.store.keys.request(public_key, minion, now)
+            record = self.store.keys.set_state(public_key, state, now)
+        self.keyring.put(record)
+        if state == "rejected":
+            self._tell([record], state, user)
+        else:
+            self._lost(public_key)
+
+    def forget(self, public_key: str) -> None:
+        """Know a key no more that is not accepted: when its agent asks, that is seen.
+
+        Args:
+            public_key: known here or not.
+        """
+        self.store.keys.delete_all([public_key])
+        self.keyring.remove(public_key)
+        self._lost(public_key)
 
     async def delete(self, names: Sequence[str], user: str) -> list[KeyView]:
         """Forget keys, and the minions that had them; arguments and errors as in `set_state`."""
@@ -138,9 +199,12 @@ class KeyChanges:
                 # A minion that waits keeps its connection: it says Hello now, and not when it would ask again.
                 self.server.send(record.public_key, KeyState(state="accepted"))
             else:
-                self.sessions.lost(record.public_key)
-                self.server.disconnect(record.public_key)
+                self._lost(record.public_key)
             self.builds.fleet_changed(self.bus.publish(*tags.key(record.id, act, record.fingerprint, user)).id)
+
+    def _lost(self, public_key: str) -> None:
+        self.sessions.lost(public_key)
+        self.server.disconnect(public_key)
 
     async def _named(self, names: Sequence[str], of: Sequence[KeyStatus]) -> list[KeyRecord]:
         """Keys in these states by id, glob or fingerprint, by id; ServiceError for a name that means none."""
@@ -149,7 +213,7 @@ class KeyChanges:
         meant, found = set[str](), []
         async for page in self._pages(max(1, PAGE // (1 + len(globs)))):
             for record in page:
-                hits = literal & {record.id, record.fingerprint}
+                hits = literal & {record.id, record.fingerprint, record.salt_fingerprint}
                 hits |= {name for name, matches in globs.items() if name == record.fingerprint or matches(record.id)}
                 meant |= hits
                 if hits and record.state in of:
@@ -184,6 +248,18 @@ def _batches(records: Sequence[KeyRecord]) -> Iterator[Sequence[KeyRecord]]:
         yield records[start : start + BATCH]
 
 
+def _without_denied(found: Sequence[KeyRecord], names: Sequence[str]) -> list[KeyRecord]:
+    """These keys, but for those that ask for an id for which another one of them comes first, as salt-key does it."""
+    first = {record.id.casefold() for record in found if not record.conflict}
+    return [
+        record
+        for record in found
+        if not record.conflict
+        or record.id.casefold() not in first
+        or not {record.fingerprint, record.salt_fingerprint}.isdisjoint(names)
+    ]
+
+
 def _key_view(record: KeyRecord) -> KeyView:
     return KeyView(
         minion=record.id,
@@ -194,4 +270,5 @@ def _key_view(record: KeyRecord) -> KeyView:
         conflict=record.conflict,
         public_key=record.public_key,
         role=record.role,
+        salt_fingerprint=record.salt_fingerprint,
     )

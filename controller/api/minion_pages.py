@@ -12,8 +12,8 @@ from controller.fleet_status.standing import MinionStanding
 from controller.schema.fleet.minion_pages import MinionPageQuery
 from controller.schema.minions import HealthName, SyncName
 
-_SYNC: tuple[SyncName, ...] = ("OutOfSync", "Progressing", "Held", "Paused", "Unknown", "Synced")
-_HEALTH: tuple[HealthName, ...] = ("Failed", "Degraded", "Unreachable", "Drifted", "Healthy")
+_SYNC: tuple[SyncName, ...] = ("OutOfSync", "Progressing", "Held", "Paused", "Shadow", "Unknown", "Synced")
+_HEALTH: tuple[HealthName, ...] = ("Failed", "Degraded", "Unreachable", "Drifted", "Progressing", "Healthy")
 """The worst first, in which order they are sorted."""
 
 

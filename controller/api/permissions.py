@@ -48,6 +48,7 @@ NEEDS: Mapping[str, str] = {
             "GET /remotes",
             "GET /keys",
             "GET /keys/refused",
+            "GET /agents/replacements",
             "GET /keys/controller",
             "GET /diff",
             "GET /diff/fleet",
@@ -121,6 +122,8 @@ NEEDS: Mapping[str, str] = {
             "POST /ssh/targets",
             "POST /ssh/visit",
             "POST /ssh/raw",
+            "POST /agents/replace",
+            "POST /compare/master",  # whoever asks often enough can guess a secret
         ),
         "admin",
     ),

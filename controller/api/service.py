@@ -47,12 +47,14 @@ from controller.preview.report_archive import ReportArchive
 from controller.pull_requests.reconciler import PullRequests
 from controller.reactions import traces
 from controller.reactions.traces import view_of
-from controller.reconcile.decision import AfterRun, Declined, Request
+from controller.reconcile.deciding.instructions import AfterRun, Declined
+from controller.reconcile.deciding.observed_state import Request
 from controller.reconcile.fleet_drift import FleetDrift
 from controller.reconcile.live import LiveRevision
 from controller.reconcile.reconciler import Reconciler
 from controller.reconcile.status import Status
 from controller.reload.config_reloads import ConfigReloads
+from controller.replacement.replacements import AgentReplacements
 from controller.returners.returners import Returners
 from controller.rollouts.minion_rollbacks import MinionRollbacks
 from controller.rollouts.quarantine import CannotRollBack, Quarantine
@@ -67,12 +69,14 @@ from controller.schema.errors import ServiceError
 from controller.schema.events import DROPPED, EventView, WhyView
 from controller.schema.fleet.activity import ActivityQuery, ActivityView
 from controller.schema.fleet.adoption import AdoptQuestion, AdoptView
+from controller.schema.fleet.comparisons import MinionComparison, SaltsSide
 from controller.schema.fleet.listings import RevisionPage, RevisionsQuery, SearchQuery, SearchView
 from controller.schema.fleet.minion_details import MinionDetail
 from controller.schema.fleet.minion_pages import MinionPage, MinionPageQuery
 from controller.schema.fleet.notifications import NotificationsView, ReceiverTestView, SpooledMessage
 from controller.schema.fleet.policies import PolicyView
 from controller.schema.fleet.reloads import ReloadView
+from controller.schema.fleet.replacements import ReplacementQuestion, ReplacementView
 from controller.schema.fleet.rollouts import (
     QuarantineQuestion,
     QuarantineView,
@@ -219,6 +223,7 @@ class ControllerService:
     reloads: ConfigReloads
     lookups: Lookups
     ssh: SshVisits
+    agents: AgentReplacements
 
     # --- status ---
 
@@ -253,8 +258,9 @@ class ControllerService:
         accepted = self.store.keys.accepted_ids()
         minions = sorted(accepted) if target is None else await self.minions.targets.find(target)
         sessions = self.minions.jobs.sessions
-        there = {each.minion: ConnectedMinion(each.problems, each.relay) for each in sessions}
-        return await asyncio.to_thread(presence_of, self.store, minions, there)
+        there = {each.minion: ConnectedMinion(each.problems, each.relay, each.agent) for each in sessions}
+        shadowed = self.minions.reconciler.shadowed(set(minions))
+        return await asyncio.to_thread(presence_of, self.store, minions, there, shadowed)
 
     async def select(self, target: TargetExpression) -> Sequence[str]:
         """See `ControllerApi`."""
@@ -356,6 +362,10 @@ class ControllerService:
     def compile_detail(self, minion: str) -> CompileView:
         """See `ControllerApi`."""
         return self.state.compile(minion)
+
+    async def compare_with_master(self, theirs: SaltsSide) -> MinionComparison:
+        """See `ControllerApi`."""
+        return await self.lookups.ask(partial(self.state.compare_with_master, theirs))
 
     async def blame(self, query: BlameQuery) -> BlameView:
         """See `ControllerApi`."""
@@ -477,6 +487,14 @@ class ControllerService:
     def ssh_visit(self, question: SshQuestion) -> AsyncIterator[SshVisitView]:
         """See `ControllerApi`."""
         return self.ssh.visit(question)
+
+    async def replace_agents(self, question: ReplacementQuestion, *, user: str = "") -> AsyncIterator[ReplacementView]:
+        """See `ControllerApi`."""
+        return self.agents.replace(await self.minions.targets.find(question.target), question, user)
+
+    def replacements(self) -> Sequence[ReplacementView]:
+        """See `ControllerApi`."""
+        return self.agents.views()
 
     def ssh_raw(self, question: SshRawQuestion) -> AsyncIterator[SshRawView]:
         """See `ControllerApi`."""

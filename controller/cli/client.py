@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import socket
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Any, TypeVar
@@ -107,7 +107,7 @@ class Client:
 
     def _items(self, response: httpx.Response) -> Iterator[Any]:
         with self._explained(), contextlib.closing(response):
-            for line in response.iter_lines():
+            for line in json_lines(response.iter_bytes()):
                 if not line:
                     continue
                 item = _ITEMS.decode(line)
@@ -176,3 +176,16 @@ def _refused(response: httpx.Response) -> Failure:
         return failure_of(msgspec.json.decode(response.content, type=ErrorView))
     except msgspec.MsgspecError:
         return Failure(f"the controller answers {response.status_code} {response.reason_phrase}", hint=_LOG)
+
+
+def json_lines(parts: Iterable[bytes]) -> Iterator[bytes]:
+    """Lines of JSON. Their end is LF alone; `iter_lines` ends them at characters too that are parts of texts (NEL)."""
+    begun = bytearray()
+    for part in parts:
+        if b"\n" not in part:
+            begun += part
+            continue
+        *whole, rest = (bytes(begun) + part).split(b"\n")
+        begun = bytearray(rest)
+        yield from whole
+    yield bytes(begun)

@@ -11,8 +11,13 @@ _HINT = "-c (SALTERN_CONFIG_DIR) names the folder of a configuration"
 
 
 def check_folder(config_dir: Path) -> None:
-    """A Failure for a folder that was named and is not there; that of the default may be missing."""
-    if config_dir != options.DEFAULT_CONFIG_DIR and not config_dir.is_dir():
+    """A Failure for a folder that was named and is not there, or cannot be reached; the default one may be missing."""
+    try:
+        there = config_dir.is_dir()
+    except PermissionError as error:
+        hint = "run it as a user who may read the configuration, or as root"
+        raise Failure(f"{error.filename}: {error.strerror}", hint=hint) from None
+    if config_dir != options.DEFAULT_CONFIG_DIR and not there:
         raise Failure(f"there is no folder {config_dir}", USAGE, hint=_HINT)
 
 

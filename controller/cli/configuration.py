@@ -44,11 +44,12 @@ def _is_readable(config_dir: Path) -> bool:
 
 def settings_of(config_dir: Path, *, whole: bool = False) -> ControllerSettings:
     """The configuration (`whole`: what gitfs reads, too), or a Failure that shows every fault in it."""
+    from controller.config import checks
     from controller.config import settings as config
 
     check_folder(config_dir)
     try:
-        settings = config.load_whole(config_dir) if whole else config.load_settings(config_dir)
+        settings = checks.load_whole(config_dir) if whole else config.load_settings(config_dir)
     except config.BadControllerSettings as error:
         faults = [str(fault) for fault in error.faults]
         hint = "" if _is_readable(config_dir) else _NOT_READABLE

@@ -76,11 +76,12 @@ VERBS: dict[str, tuple[str, str]] = {
     "minion": ("minion", "Run the agent of this machine, or join it to a controller."),
     "swarm": ("local.swarm", "Simulate minions, for load tests."),
     "relay": ("relay", "Carry minions to a controller that they do not reach themselves."),
+    "gateway": ("local.gateway", "Carry stock salt-minions to a controller."),
 }
 """Verb -> (module in this package, what it does). The module has a command `VERB_command`."""
 
 
-ON_MINIONS = ("call", "docs", "doctor", "minion", "relay", "swarm")
+ON_MINIONS = ("call", "docs", "doctor", "gateway", "minion", "relay", "swarm")
 """Verbs that work without the controller's libraries (docs/adr/0017)."""
 
 
@@ -214,6 +215,8 @@ def _lacking_extra(arguments: Sequence[str], error: ModuleNotFoundError) -> Fail
     library = (error.name or "").partition(".")[0]
     if verb == "relay" and library == "cryptography":
         return Failure(f"`saltern {verb}` needs {library}", USAGE, hint="pip install 'saltern[cryptography]'")
+    if verb == "gateway" and library in ("cryptography", "msgpack"):
+        return Failure(f"`saltern {verb}` needs {library}", USAGE, hint="pip install 'saltern[gateway]'")
     own = (error.name or "").startswith("controller.")  # packages of a system have the room apart
     if verb in ("", *ON_MINIONS) or (library in __name__.split(".") and not own):
         return None

@@ -31,6 +31,7 @@ COLOURS = {
     "Progressing": "cyan",
     "Drifted": "yellow",
     "Paused": "blue",
+    "Shadow": "blue",
     "Held": "blue",
     "Degraded": "red",
     "Failed": "red",

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from controller.cli import output
-from controller.schema.minions import MinionStatus, StatusView
+from controller.schema.minions import MinionStatus, StatusView, stock_agent
 
 HEADS = ("Minion", "Sync", "Health", "Applied", "Attempted", "Since", "Seen", "Message")
 
@@ -20,6 +22,17 @@ def row_of(minion: MinionStatus) -> tuple[str, ...]:
         "now" if minion.connected else output.ago(minion.last_seen) or "never",
         minion.message,
     )
+
+
+def with_agents(minions: Sequence[MinionStatus]) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+    """The heads and the rows of minions; where some of them are stock minions, a column tells which."""
+    rows = [row_of(minion) for minion in minions]
+    agents = [stock_agent(minion.agent) for minion in minions]
+    if not any(agents):
+        return HEADS, rows
+    return (*HEADS[:-1], "Agent", HEADS[-1]), [
+        (*row[:-1], agent, row[-1]) for row, agent in zip(rows, agents, strict=True)
+    ]
 
 
 def what_changed(view: StatusView) -> object:

@@ -19,6 +19,7 @@ from highstate.traverse import merge
 from options.near_names import did_you_mean
 
 _MOST_EXTENDS = 16
+_MOST_SECONDS = 86400
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,6 +45,27 @@ class MachineProfile:
     def with_given(self, given: Mapping[str, Any]) -> MachineProfile:
         """It with what a map, or who asks, says of one machine."""
         return MachineProfile(name=self.name, provider=self.provider, options=merge(dict(self.options), dict(given)))
+
+    def seconds(self, name: str, default: float) -> float:
+        """An option that is a time; CloudFailed."""
+        value = self.options.get(name)
+        if value is None:
+            return default
+        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= _MOST_SECONDS:
+            raise CloudFailed(f"{self.place}: `{name}` is a number of seconds up to {_MOST_SECONDS}, not {value!r}")
+        return float(value)
+
+    def mapping(self, name: str) -> Mapping[str, Any]:
+        """An option that is a mapping; empty where there is none. CloudFailed."""
+        value = self.options.get(name)
+        if not isinstance(value or {}, Mapping):
+            raise CloudFailed(f"{self.place}: `{name}` is a mapping, not a {type(value).__name__}")
+        return value or {}
+
+    @property
+    def place(self) -> str:
+        """It, for errors."""
+        return f"the profile {self.name!r}" if self.name else f"the provider {self.provider.alias!r}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,7 +99,8 @@ class CloudConfiguration:
         own = _extended(name, self.profiles, "profile")
         wanted = other_provider or own.get("provider")
         if not isinstance(wanted, str):
-            raise CloudFailed(f"the profile {name!r} has no `provider`")
+            names = ", ".join(sorted(self.providers)) or "which cloud.providers has to name first"
+            raise CloudFailed(f"the profile {name!r} has no `provider`: one of {names}")
         provider = self.provider(wanted)
         return MachineProfile(name=name, provider=provider, options=self._whole(provider, own))
 
@@ -127,7 +150,7 @@ def _provider(alias: str, entries: Mapping[str, Any]) -> CloudProvider:
     options = _extended(alias, entries, "provider")
     driver = options.get("driver") or options.get("provider")  # Salt's older name of it
     if not isinstance(driver, str):
-        raise CloudFailed(f"the provider {alias!r} has no `driver`")
+        raise CloudFailed(f"the provider {alias!r} has no `driver`, such as ec2 (docs/cloud.md)")
     return CloudProvider(alias=alias, driver=driver, options=options)
 
 
@@ -163,9 +186,12 @@ def _mapping_of(path: Path) -> dict[str, Any]:
     try:
         found = load_yaml(path.read_text(encoding="utf-8")) if path.exists() else {}
     except (OSError, UnicodeDecodeError) as error:
-        raise CloudFailed(f"{path} cannot be read: {error}") from error
+        said = getattr(error, "strerror", None) or str(error)
+        raise CloudFailed(f"{path} cannot be read: {said}") from error
     except yaml.YAMLError as error:
-        raise CloudFailed(f"{path} is no YAML: {getattr(error, 'problem', '')}") from error
+        mark = getattr(error, "problem_mark", None)
+        line = f":{mark.line + 1}" if mark is not None else ""
+        raise CloudFailed(f"{path}{line}: this is no YAML: {getattr(error, 'problem', '')}") from error
     if not isinstance(found or {}, Mapping):
         raise CloudFailed(f"{path} holds no mapping")
     return dict(found or {})
@@ -174,4 +200,4 @@ def _mapping_of(path: Path) -> dict[str, Any]:
 def _known(name: str, entries: Mapping[str, Any]) -> str:
     if not entries:
         return ": there are none"
-    return did_you_mean(name, entries) or f" ({', '.join(sorted(entries))})"
+    return f"; {did_you_mean(name, entries) or 'there are ' + ', '.join(sorted(entries))}"

@@ -23,6 +23,9 @@ class CloudController(Protocol):
     def accept(self, minion: str, public_key: str) -> None:
         """Accept a key before its minion comes."""
 
+    def has_key(self, minion: str) -> bool:
+        """Whether there is a key of this id, in whatever state."""
+
     def forget(self, minion: str) -> None:
         """Delete the keys of a minion, where it has any."""
 

@@ -8,9 +8,10 @@ Behaviour: https://docs.saltproject.io/en/latest/topics/cloud/reactor.html
 from __future__ import annotations
 
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -18,11 +19,14 @@ from controller.cloud.accounts.account import Account, CloudMachine
 from controller.cloud.accounts.accounts import account_of
 from controller.cloud.configuration import CloudProvider, MachineProfile
 from controller.cloud.controller_port import CloudController
-from controller.cloud.deployment import Deployment, MinionFiles, SshFolders
+from controller.cloud.deployment import Deployment, MinionFiles, SshFolders, check_deployment
 from controller.cloud.errors import CloudFailed
+from controller.cloud.name_lock import name_lock
 from wire.keys import load_or_create, valid_minion_id
 
 _INTERVAL = 0.5
+_GONE_SECONDS = 10.0
+"""That the minion of a machine that was destroyed has to go."""
 
 
 class _KeyOfMinion(NamedTuple):
@@ -38,48 +42,81 @@ class Making:
         controller: whose minions they become.
         own_key: makes sure of the private key for ssh, and gives it.
         folder: of the configuration, with `cloud.deploy.d`.
+        locks: folder of the names that are being made.
         say: tells whoever watches what is done.
+        for_minion: a minion asks (`peer_run`): it takes over no id that is taken, and chooses no host.
     """
 
     controller: CloudController
     own_key: Callable[[], Path]
     folder: Path
+    locks: Path
     say: Callable[[str], None]
+    for_minion: bool = False
+    stopped: threading.Event = field(default_factory=threading.Event)
+    """Set when nobody wants to wait any more: what is being made is left as it is, and said."""
 
     def create(self, name: str, profile: MachineProfile) -> dict[str, Any]:
         """Make a machine that is a minion at the end; what is shown of it. CloudFailed."""
         minion = _minion_id(name, profile)
+        if self.for_minion:
+            self._refuse_minion(name, minion, profile)
+        with name_lock(self.locks, name):
+            return self._create(name, minion, profile)
+
+    def _create(self, name: str, minion: str, profile: MachineProfile) -> dict[str, Any]:
         deploys = bool(profile.options.get("deploy", True))
         configuration = self._configuration(minion, profile) if deploys else {}
-        self._tell(name, "creating", f"{name} is being made", _public(profile))
+        seconds = profile.seconds("wait_for_ip_timeout", 600), profile.seconds("wait_for_minion", 60)
+        if deploys:
+            check_deployment(profile, self.folder / "cloud.deploy.d")
         account = account_of(profile.provider)
+        if any(each.name == name for each in account.machines()):
+            raise CloudFailed(f"{name} already exists")
+        self._tell(name, "creating", f"{name} is being made", _public(profile))
         key = self._accepted(minion) if deploys else None
         made: CloudMachine | None = None
         try:
             self._tell(name, "requesting", f"{profile.provider.alias} is asked for it", {"kwargs": _public(profile)})
             made = account.create(name, profile)
-            timeout = float(profile.options.get("wait_for_ip_timeout") or 600)
-            machine = account.reached(made, timeout)
+            machine = account.reached(made, seconds[0], self._pause)
             if machine.password == "" and made.password:
                 machine = replace(machine, password=made.password)  # told once
             if key is not None:
                 self._deploy(machine, profile, key, configuration)
-        except CloudFailed:
-            if key is not None and made is None:
-                self.controller.forget(minion)
-            raise
+        except CloudFailed as error:
+            raise self._failed(error, minion if key is not None else "", made, profile) from error
         self._tell(name, "created", f"{name} is there", {"instance_id": machine.id, "provider": _provider(profile)})
         shown = {**machine.shown(), "deployed": deploys}
         if deploys:
-            shown["connected"] = self._connects(minion, float(profile.options.get("wait_for_minion", 60)))
+            shown["connected"] = self._connects(minion, seconds[1])
         return shown
+
+    def _failed(
+        self, error: CloudFailed, minion: str, made: CloudMachine | None, profile: MachineProfile
+    ) -> CloudFailed:
+        """What is said of it: what stays, and what can be done. The key, which nobody else has, is forgotten."""
+        said = [str(error)]
+        if minion:
+            try:
+                self.controller.forget(minion)
+            except CloudFailed as other:
+                said.append(f"the accepted key stays, since {other}: `saltern key delete {minion}`")
+        if made is not None and profile.provider.driver != "saltify":
+            where = f" at {', '.join(made.public_ips)}" if made.public_ips else ""
+            minions = " and is no minion" if minion else ""
+            said.append(f"the machine {made.id}{where} stays{minions}: `saltern cloud -d {made.name}` destroys it")
+        elif made is not None:
+            said.append("nothing stays accepted: mend this, and run it again")
+        return CloudFailed("; ".join(said))
 
     def destroy(self, provider: CloudProvider, account: Account, machine: CloudMachine) -> None:
         """Destroy a machine, and forget its minion. CloudFailed."""
         event = {"instance_id": machine.id, "name": machine.name}
         self._tell(machine.name, "destroying", f"{provider.alias} is asked to destroy {machine.name}", event)
         account.destroy(machine)
-        self.controller.forget(machine.name)
+        if not self.for_minion or self._goes(machine.name):
+            self.controller.forget(machine.name)
         self._tell(machine.name, "destroyed", f"{machine.name} is gone", event)
 
     def _deploy(
@@ -87,7 +124,7 @@ class Making:
     ) -> None:
         with tempfile.TemporaryDirectory(prefix="saltern-cloud-") as folder:
             folders = SshFolders(known=Path(folder), own_key=self.own_key(), scripts=self.folder / "cloud.deploy.d")
-            deployment = Deployment(machine, profile, folders)
+            deployment = Deployment(machine, profile, folders, pause=self._pause, say=self.say)
             host = deployment.target.host
             self._tell(machine.name, "waiting_for_ssh", f"waiting for ssh at {host}", {"ip_address": host})
             deployment.wait_for_ssh()
@@ -97,7 +134,7 @@ class Making:
             )
 
     def _configuration(self, minion: str, profile: MachineProfile) -> dict[str, Any]:
-        given = {name: value for name, value in (profile.options.get("minion") or {}).items() if name != "grains"}
+        given = {name: value for name, value in profile.mapping("minion").items() if name != "grains"}
         master = given.pop("master", None) or profile.options.get("master")
         if not master:
             raise CloudFailed(
@@ -113,13 +150,35 @@ class Making:
         self.controller.accept(minion, public)
         return _KeyOfMinion(private, public)
 
+    def _refuse_minion(self, name: str, minion: str, profile: MachineProfile) -> None:
+        """What a minion may not have made, whoever else may. CloudFailed."""
+        if profile.provider.driver == "saltify" and not profile.options.get("ssh_host"):
+            raise CloudFailed(
+                f"the profile {profile.name!r} has no `ssh_host`, and a minion does not choose where one logs in"
+            )
+        for each in {name, minion}:
+            if self.controller.has_key(each):
+                raise CloudFailed(f"there is a key of {each!r}, and a minion makes no machine of an id that is taken")
+
+    def _goes(self, minion: str) -> bool:
+        """Whether the minion of a machine that is destroyed goes with it: one that stays is another machine's."""
+        return self._becomes(minion, _GONE_SECONDS, connected=False)
+
     def _connects(self, minion: str, seconds: float) -> bool:
+        return self._becomes(minion, seconds, connected=True)
+
+    def _becomes(self, minion: str, seconds: float, *, connected: bool) -> bool:
         deadline = time.monotonic() + seconds
-        while not self.controller.is_connected(minion):
+        while self.controller.is_connected(minion) is not connected:
             if time.monotonic() > deadline:
                 return False
-            time.sleep(_INTERVAL)
+            if self.stopped.wait(_INTERVAL):
+                return False
         return True
+
+    def _pause(self, seconds: float) -> None:
+        if self.stopped.wait(seconds):
+            raise CloudFailed("it was interrupted")
 
     def _tell(self, name: str, step: str, event: str, data: Mapping[str, Any]) -> None:
         self.say(f"{name}: {step.replace('_', ' ')}")
@@ -127,7 +186,7 @@ class Making:
 
 
 def _minion_id(name: str, profile: MachineProfile) -> str:
-    minion = str((profile.options.get("minion") or {}).get("id") or name)
+    minion = str(profile.mapping("minion").get("id") or name)
     for each in (name, minion):
         if not valid_minion_id(each):
             raise CloudFailed(f"{each!r} is no id of a minion")
@@ -136,11 +195,11 @@ def _minion_id(name: str, profile: MachineProfile) -> str:
 
 def _grains(profile: MachineProfile) -> Mapping[str, Any]:
     """What the machine says of itself: Salt's grain `salt-cloud`, and the grains of profile and map."""
-    own = (profile.options.get("minion") or {}).get("grains") or {}
+    own = profile.mapping("minion").get("grains") or {}
     if not profile.options.get("enable_cloud_grains", True):
-        return {**own, **(profile.options.get("grains") or {})}
+        return {**own, **profile.mapping("grains")}
     where = {"driver": profile.provider.driver, "profile": profile.name, "provider": _provider(profile)}
-    return {"salt-cloud": where, **own, **(profile.options.get("grains") or {})}
+    return {"salt-cloud": where, **own, **profile.mapping("grains")}
 
 
 def _provider(profile: MachineProfile) -> str:

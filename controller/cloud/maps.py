@@ -99,11 +99,13 @@ def _rendered(path: Path) -> Mapping[str, Any]:
         text = path.read_text(encoding="utf-8")
         found = load_yaml(SandboxedEnvironment(undefined=jinja2.StrictUndefined).from_string(text).render())
     except (OSError, UnicodeDecodeError) as error:
-        raise CloudFailed(f"the map {path} cannot be read: {error}") from error
-    except (jinja2.TemplateError, yaml.YAMLError) as error:
-        raise CloudFailed(f"the map {path} cannot be rendered: {error}") from error
+        said = getattr(error, "strerror", None) or str(error)
+        raise CloudFailed(f"the map {path} cannot be read: {said}") from error
+    except (jinja2.TemplateError, yaml.YAMLError, RecursionError) as error:
+        line = f":{error.lineno}" if isinstance(error, jinja2.TemplateSyntaxError) else ""
+        raise CloudFailed(f"the map {path}{line} cannot be rendered: {error}") from error
     if not isinstance(found, Mapping) or not found:
-        raise CloudFailed(f"{path}: a map is a mapping of profiles to lists of names")
+        raise CloudFailed(f"{path}: a map is a mapping of profiles to lists of names: `web: [web1, web2]`")
     return found
 
 

@@ -153,6 +153,9 @@ class BuildReconciler:
         changed = self.facts.answered(minion, key, message)
         if changed is not None:
             self._answers_recorded(minion, changed=changed)
+        elif self.facts.answered_late(minion, key, message):
+            self._answers_changed(minion)
+            self._wake([minion])
 
     def waiting(self) -> int:
         """How many minions are looked at next, those of the compile in progress left out."""
@@ -355,11 +358,16 @@ class BuildReconciler:
         known = self._of(minion)
         for_compile = known.query is not None and known.query.for_compile
         known.query, known.answered_at = None, self.clock()
-        if changed:
+        if changed and for_compile:  # what the compile follows from is known already
             known.answers += 1
-        if changed and not for_compile:  # else what the compile follows from is known already
-            known.cause = self.bus.publish(f"saltern/minion/{minion}/facts", {"id": minion}).id
+        elif changed:
+            self._answers_changed(minion)
         self._wake([minion])
+
+    def _answers_changed(self, minion: str) -> None:
+        known = self._of(minion)
+        known.answers += 1
+        known.cause = self.bus.publish(f"saltern/minion/{minion}/facts", {"id": minion}).id
 
     def _compare_fleet_answers(self) -> None:
         self._fleet_changed, self._fleet_compared = False, self.clock()

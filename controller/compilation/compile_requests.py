@@ -73,7 +73,7 @@ class CompileRequests:
         return self.known(frozenset(self.store.keys.accepted_ids()))
 
 
-_OF_DRIFT = ("drift.", "ignore_differences")
+_OF_DRIFT = ("drift.", "ignore_differences", "prune", "shadow")
 """How keys of policies begin that documents carry."""
 
 

@@ -1,8 +1,8 @@
 """The decision: what is compiled, asked of minions or carried over now. Pure; `build_reconciler` carries it out.
 
-Level-triggered, as `controller.reconcile.decision`: the answer follows from the facts in `BuildState` alone, whatever
-woke the loop. One compile is in progress at a time; what changes meanwhile is decided at its end, against the newest
-revision. After a restart that counts as compiled which the store says to hold still (docs/adr/0032).
+Level-triggered, as `controller.reconcile.deciding.decision`: the answer follows from the facts in `BuildState` alone,
+whatever woke the loop. One compile is in progress at a time; what changes meanwhile is decided at its end, against the
+newest revision. After a restart that counts as compiled which the store says to hold still (docs/adr/0032).
 """
 
 from __future__ import annotations

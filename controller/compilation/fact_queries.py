@@ -38,7 +38,10 @@ class SentQuery:
 
 @dataclass(slots=True, kw_only=True)
 class FactQueries:
-    """Questions to minions, and their answers. A minion has one query open at a time; a newer one takes its place."""
+    """Questions to minions, and their answers. A minion has one query open at a time; a newer one takes its place.
+
+    What is answered too late for the compile that waited is recorded all the same, and has the next one made.
+    """
 
     store: Store
     sessions: Sessions
@@ -48,6 +51,8 @@ class FactQueries:
     live: LiveRevision
     _open: dict[str, SentQuery] = field(default_factory=dict)
     """By minion."""
+    _late: dict[str, SentQuery] = field(default_factory=dict)
+    """By minion: what it was sent last and has not answered in its time."""
     _asked: dict[int, tuple[SentQuery, str, asyncio.Future[dict[FactQuery, FactAnswer]]]] = field(default_factory=dict)
     """Request -> what somebody waits for, with the key of the minion; beside the open query of that minion."""
     _serial: int = 0
@@ -122,10 +127,22 @@ class FactQueries:
             self._answer_asker(minion, key, message)
             return None
         sent = self._open.get(minion)
-        session = self.sessions.session(minion)
-        if sent is None or sent.request != message.request or session is None or session.key != key:
+        if sent is None or not self._is_answer(sent, key, message):
             return None
+        self._late.pop(minion, None)
         return self._record(sent, _by_question(sent, message))
+
+    def answered_late(self, minion: str, key: str, message: FactAnswers) -> bool:
+        """Record answers that came after their time, unless newer ones are there; whether any is new."""
+        sent = self._late.get(minion)
+        if sent is None or not self._is_answer(sent, key, message):
+            return False
+        del self._late[minion]
+        return self._record(sent, _by_question(sent, message))
+
+    def _is_answer(self, sent: SentQuery, key: str, message: FactAnswers) -> bool:
+        session = self.sessions.session(sent.minion)
+        return sent.request == message.request and session is not None and session.key == key
 
     def _answer_asker(self, minion: str, key: str, message: FactAnswers) -> None:
         sent, asked_key, answers = self._asked[message.request]
@@ -141,6 +158,7 @@ class FactQueries:
         log.warning(
             "minion did not answer a fact query", minion=minion, functions=sorted({each.fun for each in sent.questions})
         )
+        self._late[minion] = sent
         silent = FactAnswer(error=f"did not answer within {ANSWER_SECONDS:g} s")
         return self._record(sent, {question: known.get(question, silent) for question in sent.questions})
 
@@ -153,7 +171,8 @@ class FactQueries:
     def _record(self, sent: SentQuery, answers: Mapping[FactQuery, FactAnswer]) -> bool:
         known = self.recorded([sent.minion]).get(sent.minion, {})
         self.store.facts.put(sent.minion, answers, self.clock())
-        self._open.pop(sent.minion, None)
+        if self._open.get(sent.minion) is sent:
+            del self._open[sent.minion]
         for answer in answers.values():
             self.metrics.asked("failed" if answer.error else "answered")
         return any(known.get(question) != answer for question, answer in answers.items())

@@ -10,6 +10,7 @@ from controller.adoption.adoptions import Adoptions
 from controller.api.key_changes import KeyChanges
 from controller.api.lookups import Lookups
 from controller.api.service import ControllerService, FleetChanges, GitSources, MinionActions, ServedKeys, Telemetry
+from controller.composition.agents import compose_agents
 from controller.composition.compilation import CompilationParts
 from controller.composition.reconcile import compose_status
 from controller.composition.rollouts import FleetParts
@@ -202,6 +203,7 @@ def compose_service(
             on_refusal=partial(shared.metrics.limit_refused, "api"),
         ),
         ssh=compose_ssh(shared, parts.keys, actions.reconciler),
+        agents=compose_agents(shared, parts.keys, actions.jobs, actions.reconciler),
     )
 
 

@@ -18,6 +18,7 @@ from controller.messages.after_commit import AfterCommit
 from controller.messages.backpressure import Backpressure
 from controller.messages.call_results import CallResults
 from controller.messages.context import MessageContext, Reconcilers
+from controller.messages.followed_options import followed_options
 from controller.messages.greetings import Greetings
 from controller.messages.key_requests import KeyRequests
 from controller.messages.key_rotations import KeyRotations
@@ -26,6 +27,7 @@ from controller.messages.mine_pace import MinePace
 from controller.messages.minion_events import MinionEventHandler
 from controller.messages.own_authority import OwnAuthority
 from controller.messages.peer_calls import PeerCalls
+from controller.messages.pushed_files import PushedFiles
 from controller.messages.refusal_log import RefusalLog
 from controller.messages.replies import Replies
 from controller.messages.run_events import RunEventHandler
@@ -33,12 +35,13 @@ from controller.messages.run_results import RunResults
 from controller.messages.sent_events import MinionEventPublisher
 from controller.messages.state_questions import StateQuestions
 from controller.messages.state_results import StateResults
+from controller.messages.stock_keys import StockKeys
 from controller.observe.event_budget import EventBudget
 from controller.reconcile.reconciler import Reconciler
 from controller.sessions.file_answers import FileAnswers
 from controller.sessions.signs_of_life import SignsOfLife
 from wire.address import Bind
-from wire.limits import WireLimits
+from wire.limits import MIB, WireLimits
 from wire.messages import HelloAck
 from wire.server.server import Server
 
@@ -124,9 +127,22 @@ def compose_handlers(
             mine_pace=MinePace(settings.limits.minion, partial(shared.metrics.limit_refused, "minion")),
             states=_state_questions(shared, replies, compilation),
             peers=_peer_calls(shared, replies, access, compilation),
+            options=followed_options(settings),
+            pushed=_pushed_files(shared, wire),
         ),
         refusals=RefusalLog(most=settings.limits.stranger.logged_refusals, clock=context.steady),
         lag=wire.backpressure.lag,
+    )
+
+
+def _pushed_files(shared: Shared, wire: WireParts) -> PushedFiles:
+    settings = shared.resources.settings
+    return PushedFiles(
+        folder=settings.cachedir / "minions",
+        send=wire.server.send,
+        limits=settings.limits.minion,
+        most_file=settings.file_recv_max_size * MIB if settings.file_recv else 0,
+        on_refusal=partial(shared.metrics.limit_refused, "minion"),
     )
 
 
@@ -146,6 +162,7 @@ def _key_requests(
             keyring=shared.keyring,
             next_key_file=settings.pki_dir / "controller.key.next",
         ),
+        stock_keys=StockKeys(own=shared.keypair, identity=shared.keyring.identity),
     )
 
 

@@ -12,7 +12,8 @@ from pathlib import Path
 from controller.compilation.build_reconciler import BuildReconciler
 from controller.composition.messages import WireParts
 from controller.composition.shared import Shared
-from controller.config.settings import MOST_SINGLE_SERIES, ControllerSettings
+from controller.config.settings import ControllerSettings
+from controller.config.values import MOST_SINGLE_SERIES
 from controller.fleet_status.fleet_status import FleetStatus
 from controller.observe.certificate_times import FileTimes, certificate_end, written_at
 from controller.observe.metrics import Metrics

@@ -17,7 +17,8 @@ from controller.reactions.durable_events import DurableEvents
 from controller.reactions.reactor import Reactor, ReactorSettings
 from controller.reactions.reactor_process import ReactorProcess
 from controller.reactions.rules import RULE_STATE, RuleRecord
-from controller.reconcile.decision import AfterRun, Request
+from controller.reconcile.deciding.instructions import AfterRun
+from controller.reconcile.deciding.observed_state import Request
 from controller.reconcile.reconciler import Reconciler
 from controller.returners.returners import NotSent, Returners
 from controller.runners import registry

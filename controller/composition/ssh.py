@@ -11,7 +11,8 @@ from typing import Any
 
 from controller.api.key_changes import KeyChanges
 from controller.composition.shared import Shared
-from controller.reconcile.decision import ReleaseHold, RequeueAfter, TimeOutRun, WaitForRemotes, reconcile
+from controller.reconcile.deciding.decision import reconcile
+from controller.reconcile.deciding.instructions import ReleaseHold, RequeueAfter, TimeOutRun, WaitForRemotes
 from controller.reconcile.reconciler import Reconciler
 from controller.schema.errors import ServiceError
 from controller.ssh.bundle import TargetPython, WorkerBundle, make_bundle
@@ -23,6 +24,7 @@ from controller.ssh.visits import SshVisits
 from controller.ssh.waker import Business, SshWaker
 from reactors.schedule import next_time, parse_schedule
 from wire.bridge import Streams
+from wire.keys import fingerprint
 from wire.server.server import Server
 
 _PUBLISH = "4505"
@@ -57,6 +59,7 @@ def _visits(shared: Shared, keys: KeyChanges) -> SshVisits:
             bundle=bundles.of,
             dial=partial(_dial, keys.server, _WILDCARDS.get(settings.interface, settings.interface)),
             admit=partial(_admit, shared, keys),
+            forget=partial(_forget, shared, keys),
             controller_key=shared.keypair.public,
             minion_options=settings.ssh.ssh_minion_opts,
         )
@@ -86,7 +89,7 @@ def _business(shared: Shared, reconciler: Reconciler, minion: str) -> Business:
         return Business(now=policy.visits == "auto")  # its grains are not known yet
     row, now = rows[0], shared.clock()
     policy = reconciler.policy_of(row)
-    if policy.visits != "auto" or row.minion.paused or policy.suspend:
+    if policy.visits != "auto" or row.minion.paused or policy.applies_nothing:
         return Business()
     view = replace(reconciler.observed_under(row, policy), connected=True)
     instructions = reconcile(view, policy, now, run_timeout=reconciler.run_timeout)
@@ -104,10 +107,13 @@ class _Bundles:
     def __init__(self, folder: Any) -> None:
         self._folder = folder
         self._made: dict[TargetPython, WorkerBundle] = {}
-        self._lock = asyncio.Lock()
+        self._own, self._fetched = asyncio.Lock(), asyncio.Lock()
 
     async def of(self, python: TargetPython, again: bool) -> WorkerBundle:
-        async with self._lock:
+        if python in self._made and not again:
+            return self._made[python]
+        # What a machine says of its Python may have pip look for long: others do not wait for that.
+        async with self._own if python.is_own() else self._fetched:
             if again or python not in self._made:
                 self._made[python] = await asyncio.to_thread(make_bundle, python, self._folder, again=again)
             return self._made[python]
@@ -128,6 +134,13 @@ def _admit(shared: Shared, keys: KeyChanges, minion: str, public: str) -> None:
     except ServiceError as error:
         hint = f"if that machine is to be visited from now on: saltern key delete {minion}"
         raise VisitFailed(str(error), hint) from error
+
+
+async def _forget(shared: Shared, keys: KeyChanges, minion: str, public: str) -> None:
+    """Forget the key that was removed from a machine: of this id alone, whatever the machine says."""
+    known = shared.keyring.identity(public)
+    if known is not None and known.state == "accepted" and known.id == minion:
+        await keys.delete([fingerprint(public)], SSH)
 
 
 def _known(shared: Shared) -> Iterable[tuple[str, Mapping[str, Any]]]:

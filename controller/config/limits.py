@@ -227,6 +227,20 @@ class AdoptionLimits:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ReplacementLimits:
+    """Agents that are replaced (`saltern migrate agent`)."""
+
+    at_once: LimitCount = 50
+    """Agents that are replaced at the same time; of a greater batch the others wait. As many may have asked; more are
+    refused."""
+    come_seconds: LimitSeconds = 120.0
+    """Seconds that an agent has to show its key, and then to connect and hold its document, before the old one has the
+    id again; also those that the agent which does a step may be away meanwhile."""
+    step_seconds: LimitSeconds = 900.0
+    """Seconds that the machine has for a step: to install the new agent, or to stop the old one."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PullRequestLimits:
     """Pull requests of forges, which whoever may open them opens."""
 
@@ -304,6 +318,8 @@ class RunnerLimits:
 
     at_once: LimitCount = 100
     """Calls that go on at the same time; more are refused."""
+    of_minion: LimitCount = 4
+    """Of these, calls that one minion has asked for (`peer_run`): it may go on after the minion has waited for it."""
     value_bytes: LimitCount = 16 * 1024 * 1024
     """Bytes of what a call returns; more is neither kept nor published, and ends a process of its own."""
     seconds: LimitSeconds = 3600.0
@@ -324,6 +340,8 @@ class SshLimits:
     """Machines of one question that are visited at the same time; more are refused."""
     start_seconds: LimitSeconds = 300.0
     """Seconds that a machine has, once it is connected, to get the worker and start the agent."""
+    pre_flight_seconds: LimitSeconds = 600.0
+    """Seconds that the script of `ssh_pre_flight` may take: it may install Python."""
     output_bytes: LimitCount = 1024 * 1024
     """Bytes of what a command prints there that are kept; the rest is passed over."""
 
@@ -479,6 +497,7 @@ class BorderLimits:
     cluster: ClusterLimits = field(default_factory=ClusterLimits)
     preview: PreviewLimits = field(default_factory=PreviewLimits)
     adoption: AdoptionLimits = field(default_factory=AdoptionLimits)
+    replacement: ReplacementLimits = field(default_factory=ReplacementLimits)
     pull_request: PullRequestLimits = field(default_factory=PullRequestLimits)
     report: ReportLimits = field(default_factory=ReportLimits)
     compile_worker: CompileWorkerLimits = field(default_factory=CompileWorkerLimits)

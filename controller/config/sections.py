@@ -90,7 +90,9 @@ class SdbProfile:
     gpg: bool = False
     """Whether its values may be encrypted."""
     keys: tuple[str, ...] = ()
-    """Of the driver env: globs of variables that may be read."""
+    """Of env and of clouds: globs of what may be read."""
+    options: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    """Of clouds: which account is asked, and as whom."""
 
     @classmethod
     def parse(cls, given: Mapping[str, Any]) -> SdbProfile:
@@ -103,6 +105,7 @@ class SdbProfile:
             merge_lists=bool((merge or {}).get("merge_lists")),
             gpg=bool(given.get("gpg")),
             keys=_texts(given.get("keys")),
+            options={str(key): value for key, value in given.items() if key not in ("driver", "keys")},
         )
 
 

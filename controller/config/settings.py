@@ -2,28 +2,25 @@
 
 Read once by the CLI into a frozen `ControllerSettings`. Everything wrong is reported at once, each with its file and
 line; an option that nobody knows is an error, because a typing error must not leave a default in force. The `gitfs_*`,
-`git_pillar_*` and `ext_pillar` options are handed on unread to `gitfs`, which knows them (`check_git`).
+`git_pillar_*` and `ext_pillar` options are handed on unread to `gitfs`, which knows them (see `check_git`).
 """
 
 from __future__ import annotations
 
-import importlib.util
-import ipaddress
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any, TypeAlias
+from typing import Any
 
 from controller.config.access import OPTIONS as ACCESS_OPTIONS
 from controller.config.access import AccessSettings, read_access
 from controller.config.api import ApiSettings, read_api
 from controller.config.authority import SigningPolicies
 from controller.config.compile_executor import LOCAL, CompileExecutor, ExecutorOptions
-from controller.config.engines import EngineSettings, lacking_engines, read_engines
+from controller.config.engines import EngineSettings, read_engines
 from controller.config.files import read_files
-from controller.config.forges import read_forges, unknown_remotes
-from controller.config.libraries import lacking_libraries, lacking_vault
+from controller.config.forges import read_forges
+from controller.config.libraries import lacking_vault
 from controller.config.limits import BorderLimits, read_limits
 from controller.config.notifications import ReceiverSettings, read_receivers
 from controller.config.places import DEFAULT_CONFIG_DIR, DEFAULT_SOCK_DIR, below, socket_in
@@ -39,6 +36,19 @@ from controller.config.sections import (
     is_profile,
 )
 from controller.config.ssh import SshSettings
+from controller.config.values import (
+    AutosignMinutes,
+    ControllerLogLevel,
+    ControllerPath,
+    Grants,
+    HttpAddress,
+    OptionalControllerPath,
+    OtlpEndpoint,
+    PerMinion,
+    PublicUrl,
+    RangeAddress,
+    RolloutCommands,
+)
 from controller.forges.settings import ForgeSettings
 from highstate.compile_options import CompileOptions
 from minion.config.names import LogFormat
@@ -52,124 +62,13 @@ from options.kinds import (
     OptionalText,
     OptionText,
     PortNumber,
-    Prepare,
     Seconds,
     SecondsOrNever,
-    Wanted,
     WholeNumber,
-    absolute,
-    one_as_list,
 )
 from reactors.controller_jobs import ControllerJobs, read_controller_jobs
 from reactors.rules.native_rule import NativeRules, read_rules
 from reactors.rules.reactor_map import ReactorMap, read_reactor_map
-
-LOG_LEVELS = ("all", "garbage", "trace", "debug", "info", "warning", "error", "critical", "quiet")
-"""Salt's names."""
-
-
-MOST_SINGLE_SERIES = 1000
-"""Minions up to which each has series of its own, unless `metrics_per_minion` says otherwise: ten or so of each, which
-are read from the store at each scrape."""
-
-
-def nearest_level(value: str) -> str:
-    """The level of the log that comes nearest to one of Salt's."""
-    return {"all": "debug", "garbage": "debug", "trace": "debug", "quiet": "critical"}.get(value, value)
-
-
-def _log_level(value: Any) -> Any:
-    if value not in LOG_LEVELS:
-        raise ValueError
-    return nearest_level(value)
-
-
-def _per_minion(value: Any) -> Any:
-    """YAML reads true and false as flags."""
-    found = {True: "true", False: "false"}.get(value, value) if isinstance(value, bool) else value
-    if found not in ("auto", "true", "false"):
-        raise ValueError
-    return found
-
-
-def _address(value: Any) -> Any:
-    """`*` and names of hosts would be guessed at, so they are not taken."""
-    try:
-        return str(ipaddress.ip_address(value if isinstance(value, str) else ""))
-    except ValueError:
-        raise ValueError("an IP address of this machine, like 127.0.0.1 or 0.0.0.0") from None
-
-
-def _optional_absolute(value: Any) -> Any:
-    return None if value in (None, "") else absolute(value)
-
-
-def _range_address(value: Any) -> Any:
-    """Part of an address, so that it has nothing that would begin another part of one."""
-    if value in (None, ""):
-        return ""
-    if not isinstance(value, str) or not _RANGE_ADDRESS.fullmatch(value):
-        raise ValueError
-    return value
-
-
-def _public_url(value: Any) -> Any:
-    """Stands in links of comments, so that it has nothing that would end one."""
-    found = value.rstrip("/") if isinstance(value, str) else ""
-    if value != "" and not _PUBLIC_URL.fullmatch(found):
-        raise ValueError
-    return found
-
-
-def _grants(value: Any) -> Any:
-    found = one_as_list(value)
-    if not isinstance(found, list) or not all(isinstance(each, str) for each in found):
-        raise ValueError("a list of names")
-    if not all(each in ("network", "programs") or each.startswith("/") for each in found):
-        raise ValueError
-    return found
-
-
-_RANGE_ADDRESS = re.compile(r"(https?://)?([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?")
-_PUBLIC_URL = re.compile(r"https?://[A-Za-z0-9.:\[\]-]+(/[A-Za-z0-9._~/-]*)?")
-ControllerLogLevel: TypeAlias = Annotated[str, Wanted("one of " + ", ".join(LOG_LEVELS)), Prepare(_log_level)]
-PerMinion: TypeAlias = Annotated[str, Wanted("auto, true or false"), Prepare(_per_minion)]
-ControllerPath: TypeAlias = Annotated[Path, Wanted("an absolute path"), Prepare(absolute)]
-OptionalControllerPath: TypeAlias = Annotated[
-    Path | None, Wanted("an absolute path, or empty"), Prepare(_optional_absolute)
-]
-AutosignMinutes: TypeAlias = Annotated[float, Wanted("minutes, 0 or more", ge=0)]
-PublicUrl: TypeAlias = Annotated[
-    str, Wanted("an address like https://saltern.example.org, or that with a path"), Prepare(_public_url)
-]
-OtlpEndpoint: TypeAlias = Annotated[
-    str, Wanted("an address like http://127.0.0.1:4318/v1/traces"), Prepare(_public_url)
-]
-HttpAddress: TypeAlias = Annotated[str, Prepare(_address)]
-RangeAddress: TypeAlias = Annotated[str, Wanted("HOST:PORT, or that with https:// before it"), Prepare(_range_address)]
-Grants: TypeAlias = Annotated[
-    tuple[str, ...], Wanted("a list of `network`, `programs` and absolute paths"), Prepare(_grants)
-]
-
-
-def _commands(value: Any) -> Any:
-    if not isinstance(value, dict):
-        raise ValueError
-    found = {str(name): [words] if isinstance(words, str) else words for name, words in value.items()}
-    if not all(
-        isinstance(words, list) and words and all(isinstance(w, str) for w in words) for words in found.values()
-    ):
-        raise ValueError
-    if not all(words[0].startswith("/") for words in found.values()):
-        raise ValueError
-    return found
-
-
-RolloutCommands: TypeAlias = Annotated[
-    Mapping[str, tuple[str, ...]],
-    Wanted("a mapping of names to programs, like `smoke: [/usr/local/bin/smoke, --fast]`"),
-    Prepare(_commands),
-]
 
 
 class BadControllerSettings(Exception):
@@ -220,6 +119,10 @@ class ControllerSettings:
     """Publish `salt/presence/change` and, once a minute, `salt/presence/present`."""
     fileserver_events: Flag = False
     """Publish `salt/fileserver/gitfs/update` when a fetch has brought something."""
+    file_recv: Flag = False
+    """Keep files that minions send (`cp.push`), in `minions/ID/files` of `cachedir`."""
+    file_recv_max_size: Count = 100
+    """MiB of one of them."""
     hook_secret: OptionText = field(default="", repr=False)
     """Shared with the forge; empty: the hook answers this machine alone."""
     events_token: OptionText = field(default="", repr=False)
@@ -376,7 +279,7 @@ def _settings(options: Mapping[str, Option], faults: list[Fault], config_dir: Pa
     )
     faults += _contradictions(settings)
     if faults:
-        raise BadControllerSettings(sorted(faults, key=_position(options)), settings)
+        raise BadControllerSettings(sorted(faults, key=position_in(options)), settings)
     return settings
 
 
@@ -434,100 +337,6 @@ def port_options(opts: Mapping[str, Any]) -> PortOptions:
     return PortOptions(**given, configuration=opts)
 
 
-def check_git(settings: ControllerSettings) -> None:
-    """Have gitfs read its options, so that what is wrong with them is known at once. Raises BadControllerSettings."""
-    from gitfs.config.remotes import backends, file_remotes, ignored_files, pillar_includes, pillar_remotes
-    from gitfs.errors import BadRemoteSettings
-
-    options, faults = settings.trees.positions, []
-    readers: tuple[Callable[[Mapping[str, Any]], object], ...] = (
-        file_remotes,
-        pillar_remotes,
-        pillar_includes,
-        backends,
-        ignored_files,
-    )
-    for read in readers:
-        try:
-            read(settings.trees.remotes)
-        except BadRemoteSettings as error:
-            for fault in error.faults:
-                name, *inside = fault.path
-                place = options[str(name)].at(inside) if name in options else str(settings.config_dir / "controller")
-                faults.append(Fault(place, str(fault)))
-    if settings.forges and not faults:
-        git = settings.trees.git()
-        remotes = {each.name: each.url for each in (*git.file_remotes, *git.pillar_remotes)}
-        faults += unknown_remotes(settings.forges, remotes)
-    if faults:
-        raise BadControllerSettings(sorted(faults, key=_position(options)))
-
-
-def check_libraries(settings: ControllerSettings) -> None:
-    """See that the libraries are there that only some configurations need. Raises BadControllerSettings."""
-    if faults := lacking_libraries(settings.given, settings.ports.vault, settings.access, settings.api):
-        raise BadControllerSettings(faults)
-
-
-def load_whole(config_dir: Path) -> ControllerSettings:
-    """The configuration with all that is checked before a start. BadControllerSettings has the faults of all checks."""
-    faults: list[Fault] = []
-    try:
-        settings = load_settings(config_dir)
-    except BadControllerSettings as error:
-        if error.rest is None:
-            raise
-        settings, faults = error.rest, list(error.faults)
-    # Faults of the remotes follow from no others; those of the rest could.
-    others = () if faults else (check_engines, check_api, check_executor, check_traces, check_libraries)
-    for check in (check_git, *others):
-        try:
-            check(settings)
-        except BadControllerSettings as error:
-            faults += error.faults
-    if faults:
-        raise BadControllerSettings(sorted(faults, key=_position(settings.given)))
-    return settings
-
-
-def check_executor(settings: ControllerSettings) -> None:
-    """Look for what compiles on a cluster need on this machine. Raises BadControllerSettings."""
-    if missing := settings.executor.missing():
-        file = str(settings.config_dir / "controller")
-        raise BadControllerSettings([Fault(file, f"{name}: {text}", hint) for name, text, hint in missing])
-
-
-def check_traces(settings: ControllerSettings) -> None:
-    """Look for what sends traces. Raises BadControllerSettings."""
-    if settings.otlp_endpoint and not _has_opentelemetry():
-        place = settings.places.get("otlp_endpoint", str(settings.config_dir / "controller"))
-        text = f"otlp_endpoint: {settings.otlp_endpoint} needs OpenTelemetry's SDK, which is not installed"
-        raise BadControllerSettings([Fault(place, text, "pip install 'saltern[otel]'")])
-
-
-def _has_opentelemetry() -> bool:
-    try:
-        return importlib.util.find_spec("opentelemetry.exporter.otlp.proto.http") is not None
-    except ModuleNotFoundError:
-        return False
-
-
-def check_api(settings: ControllerSettings) -> None:
-    """See that the certificate of the API can be used. Raises BadControllerSettings."""
-    from controller.config.api_files import api_file_faults  # start time of commands that are no controller
-
-    if faults := api_file_faults(settings.api):
-        place = settings.places.get("api", str(settings.config_dir / "controller"))
-        raise BadControllerSettings([Fault(place, f"api: {text}", hint) for text, hint in faults])
-
-
-def check_engines(settings: ControllerSettings) -> None:
-    """See that the modules of the engines are there. Raises BadControllerSettings."""
-    folders = [each for each in (settings.ports.extension_modules, *settings.ports.module_dirs) if each]
-    if faults := lacking_engines(settings.engines, folders, settings.ports.engines_dirs):
-        raise BadControllerSettings(faults)
-
-
 def _is_known(name: str) -> bool:
     return name in KNOWN or name.startswith(GIT_PREFIXES) or is_returner_option(name)
 
@@ -558,7 +367,7 @@ def _notes(options: Mapping[str, Option]) -> tuple[str, ...]:
     )
 
 
-def _position(options: Mapping[str, Option]) -> Callable[[Fault], tuple[int, int]]:
+def position_in(options: Mapping[str, Option]) -> Callable[[Fault], tuple[int, int]]:
     """Faults in the order of the files, as they were read."""
     files = list(dict.fromkeys(option.place.rpartition(":")[0] for option in options.values()))
 
@@ -686,6 +495,7 @@ POLICY = frozenset(
         "windows",
         "visits",
         "suspend",
+        "shadow",
         "policies",
         "rollout",
         "ignore_differences",

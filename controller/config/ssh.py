@@ -54,6 +54,8 @@ class SshSettings:
     """`-F` of ssh, where there is such a file; empty: none is read."""
     ssh_max_procs: Count = 25
     """Connections that are made at the same time."""
+    ssh_run_pre_flight: Flag = False
+    """Whether the script of `ssh_pre_flight` runs at each visit."""
     ssh_minion_opts: TextMapping = field(default_factory=dict, repr=False)
     """Of the minions' configuration."""
 

@@ -14,11 +14,8 @@ from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 
 from controller.compilation.sandbox import Unconfined, landlock_version
 from controller.compilation.sources import open_source
-from controller.config.settings import (
-    BadControllerSettings,
-    ControllerSettings,
-    load_whole,
-)
+from controller.config.checks import load_whole
+from controller.config.settings import BadControllerSettings, ControllerSettings
 from controller.doctor import judgements
 from controller.store import StoreError, schema
 from controller.store.database import engine_of

@@ -45,8 +45,8 @@ class Enrolment:
         """
         if self.autosign.rejects(request.id):
             return KeyVerdict(state="rejected", why="autoreject_file")
-        if request.role == "relay":
-            return KeyVerdict(state="pending", why="the key of a relay waits for a person")
+        if request.role != "minion":
+            return KeyVerdict(state="pending", why=f"the key of a {request.role} waits for a person")
         signed = self.autosign.accepts(request.id, request.autosign_grains, now)
         if (signed is not None or request.token) and not is_free():
             return KeyVerdict(state="pending", message="another key is accepted for this id")

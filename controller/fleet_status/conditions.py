@@ -9,16 +9,17 @@ from enum import Enum
 from typing import TypeVar
 
 from controller.fleet_status.standing import MinionStanding, Reason
-from controller.reconcile.decision import Health, Sync
+from controller.reconcile.deciding.observed_state import Health, Sync
 from controller.rollouts.rollout import Phase, Rollout
 from controller.schema.fleet.status import ConditionStatus, ConditionType, GroupScope
 from controller.store.rollouts.conditions import ConditionRecord
 
 _MOST_TEXT = 200
 _Kind = TypeVar("_Kind", bound=Enum)
-_UNSYNCED = (Sync.OUT_OF_SYNC, Sync.PROGRESSING, Sync.PAUSED, Sync.HELD, Sync.UNKNOWN)
+_UNSYNCED = (Sync.OUT_OF_SYNC, Sync.PROGRESSING, Sync.PAUSED, Sync.SHADOW, Sync.HELD, Sync.UNKNOWN)
 """The worst first."""
 _UNWELL = (Health.UNREACHABLE, Health.FAILED, Health.DEGRADED, Health.DRIFTED)
+_FINE = (Health.HEALTHY, Health.PROGRESSING)
 _GOES_ON = (Phase.PROGRESSING, Phase.CONFIRMING)
 _OF_HEALTH = {Reason.UNREACHABLE, Reason.RUN_FAILED, Reason.COMPILE_ERROR, Reason.DRIFTED}
 
@@ -121,7 +122,7 @@ def _synced(minions: Sequence[MinionStanding]) -> FoundCondition:
 
 
 def _healthy(minions: Sequence[MinionStanding]) -> FoundCondition:
-    others = [one for one in minions if one.health is not Health.HEALTHY and not one.awaited]
+    others = [one for one in minions if one.health not in _FINE and not one.awaited]
     awaited = sum(one.awaited for one in minions)
     if not minions:
         return FoundCondition(type="Healthy", status="Unknown", reason="NoMinions")
@@ -165,8 +166,8 @@ def _suspended(minions: Sequence[MinionStanding]) -> FoundCondition:
     paused = [one for one in minions if one.paused]
     if not paused:
         return FoundCondition(type="Suspended", status="False", reason="Active")
-    by_policy = any(cause.reason is Reason.SUSPENDED for one in paused for cause in one.causes)
-    reason = (Reason.SUSPENDED if by_policy else Reason.PAUSED).value
+    found = {cause.reason for one in paused for cause in one.causes}
+    reason = next((each for each in (Reason.SUSPENDED, Reason.SHADOW) if each in found), Reason.PAUSED).value
     return FoundCondition(type="Suspended", status="True", reason=reason, message=_some(len(paused), minions))
 
 

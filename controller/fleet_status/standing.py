@@ -12,7 +12,8 @@ from typing import NamedTuple
 from controller.observe.drift_classes import IGNORED, DriftClass
 from controller.policy.policy import MinionPolicy
 from controller.reconcile.confirmations import is_unconfirmed
-from controller.reconcile.decision import Health, ObservedState, Sync, health_of, is_current, sync_of
+from controller.reconcile.deciding.decision import health_of, is_current, sync_of
+from controller.reconcile.deciding.observed_state import Health, ObservedState, Sync
 from controller.reconcile.holds import pull_name
 from controller.store import StatusRow
 from highstate.missing_sources import is_missing_source_warning
@@ -36,6 +37,8 @@ class Reason(enum.Enum):
     PULL_REQUEST_APPLIED = "PullRequestApplied"
     SUSPENDED = "Suspended"
     """By the policy."""
+    SHADOW = "Shadow"
+    """By the policy, which has them looked at."""
     PAUSED = "Paused"
     """By a person."""
     WINDOW_CLOSED = "WindowClosed"
@@ -170,7 +173,8 @@ def _causes(
         yield Cause(Reason.DRIFTED, _drift_classes(row), view.drift.found_at)
     yield from _held(row)
     if view.paused:
-        yield Cause(Reason.PAUSED if row.minion.paused else Reason.SUSPENDED)
+        by_policy = Reason.SHADOW if view.shadow else Reason.SUSPENDED
+        yield Cause(Reason.PAUSED if row.minion.paused else by_policy)
     elif not (view.broken or failed):
         yield from _unsynced(row, view, policy, window, waits)
 

@@ -17,7 +17,7 @@ import structlog
 from msgspec import structs
 
 from controller.jobs.batch_events import BatchEvents
-from controller.jobs.jobs import Jobs
+from controller.jobs.jobs import Jobs, returned
 from controller.schema.errors import ServiceError
 from controller.schema.requests import CallQuestion
 from controller.schema.runs import CallItem, CallReturn, CallStarted
@@ -30,6 +30,10 @@ MOST_WAITING = 1000
 """Returns that wait for an asker who reads slowly; of more, the oldest are not told, and are in the history."""
 
 
+NOT_YET = "Minion was not asked yet. The batch goes on; how it stands: saltern jobs show {jid}"
+"""For an asker who waits no longer."""
+
+
 @dataclass(slots=True, kw_only=True)
 class _Batch:
     """One that goes on."""
@@ -40,7 +44,8 @@ class _Batch:
     waiting: deque[str]
     news: asyncio.Queue[CallReturn | None] = field(default_factory=asyncio.Queue)
     """Returns, and None where a place is free."""
-    active: dict[str, None] = field(default_factory=dict)
+    active: dict[str, str] = field(default_factory=dict)
+    """Minion -> its run, of those that were asked and have not returned."""
     shown: deque[CallReturn] = field(default_factory=lambda: deque(maxlen=MOST_WAITING))
     """For its asker."""
     changed: asyncio.Event = field(default_factory=asyncio.Event)
@@ -99,7 +104,7 @@ class Batches:
         missing = tuple(minion for minion in minions if self.jobs.sessions.session(minion) is None)
         yield CallStarted(jid=jid, minions=tuple(minions), missing=missing)
         if question.wait:
-            async for item in _followed(batch, question.timeout):
+            async for item in _followed(batch, jid):
                 yield item
 
     def stop(self, jid: str) -> None:
@@ -153,10 +158,10 @@ class Batches:
             batch.changed.set()
 
     def _begin(self, batch: _Batch, group: Sequence[str], jid: str) -> None:
-        batch.active |= dict.fromkeys(group)
-        batch.told.begin(list(batch.active))
+        batch.told.begin([*batch.active, *group])
         question = structs.replace(batch.question, progress=False)
         asked = self.jobs.start(group, question, user=batch.user, cause=batch.told.cause, job=jid)
+        batch.active |= {minion: run_id for minion, (run_id, _) in asked.items()}
         follower = asyncio.create_task(self._follow(batch, asked), name="batch-group")
         batch.followers.add(follower)
         follower.add_done_callback(batch.followers.discard)
@@ -176,8 +181,9 @@ class Batches:
         batch.changed.set()
 
 
-async def _followed(batch: _Batch, timeout: float) -> AsyncIterator[CallReturn]:
-    """Returns for the asker, until nothing has come for so many seconds (0: however long)."""
+async def _followed(batch: _Batch, jid: str) -> AsyncIterator[CallReturn]:
+    """Returns for the asker, until nothing has come for `timeout` seconds (0: however long), and who is left then."""
+    timeout = batch.question.timeout
     while True:
         while batch.shown:
             yield batch.shown.popleft()
@@ -188,6 +194,10 @@ async def _followed(batch: _Batch, timeout: float) -> AsyncIterator[CallReturn]:
             async with asyncio.timeout(timeout or None):
                 await batch.changed.wait()
         except TimeoutError:
+            for minion, run_id in sorted(batch.active.items()):
+                yield returned(minion, run_id, None, timeout)
+            for minion in tuple(batch.waiting):
+                yield CallReturn(minion=minion, ok=False, answered=False, retcode=1, error=NOT_YET.format(jid=jid))
             return
 
 

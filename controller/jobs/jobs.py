@@ -31,12 +31,14 @@ from controller.jobs.state_calls import StateCalls
 from controller.observe.metrics import Metrics
 from controller.observe.run_text import progress_text, requested
 from controller.reconcile.jids import Jids
-from controller.reconcile.reconciler import Reconciler
+from controller.reconcile.reconciler import SHADOW, Reconciler
 from controller.schema.errors import ServiceError
+from controller.schema.minions import stock_agent
 from controller.schema.requests import CallQuestion
 from controller.schema.runs import CallProgress, CallReturn
 from controller.sessions.sessions import Sessions
 from controller.store import RunRecord, Store
+from extmods.looking import only_looks
 from reactors.bus import Bus
 from wire.messages import RETURNERS_OF_CALL, Call, RunProgress, RunResult, ToMinion
 from wire.server.server import Server
@@ -147,7 +149,7 @@ class Jobs:
         self.store.call_runs.remember(made)
         refused = self._refused(runs, question, user)
         for run in runs:
-            self.reconciler.follow_run(run.run_id, cause)
+            self.reconciler.causes.follow_run(run.run_id, cause)
             if why := refused.get(run.run_id):
                 self.state_calls.refuse(run, why)
         runs = [run for run in runs if run.run_id not in refused]
@@ -171,9 +173,13 @@ class Jobs:
         )
 
     def _refused(self, runs: Sequence[RunRecord], question: CallQuestion, user: str) -> dict[str, str]:
-        """Run -> why states may not be run there now: nothing but a person passes a window that says so."""
+        """Run -> why it is not begun: of states, only those of a person pass a window that says so; what may change
+        something is called on no minion in shadow."""
         if not changes_states(question.fun, question.kwargs):
-            return {}
+            looks = only_looks(question.fun, question.kwargs)
+            shadowed = frozenset[str]() if looks else self.reconciler.shadowed({run.minion for run in runs})
+            why = f"{SHADOW}: {question.fun} may change something, and was not called"
+            return {run.run_id: why for run in runs if run.minion in shadowed}
         manual = not (user == REACTOR or user.startswith(SCHEDULED))
         found = {run.run_id: self.reconciler.forbidden(run.minion, manual=manual) for run in runs}
         return {run_id: f"{why}: nothing was run" for run_id, why in found.items() if why}
@@ -249,9 +255,16 @@ class Jobs:
         )
 
     def _check_take_returners(self, minions: Sequence[str]) -> None:
-        """ServiceError when the agent of a minion is too old for returners of the tree: it would return nothing."""
+        """ServiceError when the agent of a minion has no returners of the tree: it would return nothing.
+
+        It is too old, or that of a stock minion, which gets no modules of the tree from here.
+        """
         sessions = {minion: self.sessions.session(minion) for minion in minions}
         old = [minion for minion, one in sessions.items() if one is not None and RETURNERS_OF_CALL not in one.takes]
+        stock = [minion for minion in old if (one := sessions[minion]) is not None and stock_agent(one.agent)]
+        if stock:
+            text = f"{len(stock)} minions, {stock[0]} the first, are stock minions, which have no returners of the tree"
+            raise ServiceError("bad-request", text, hint="name a returner of the controller, or others as the target")
         if old:
             text = f"agents of {len(old)} minions, {old[0]} the first, are too old for returners of the tree"
             raise ServiceError("bad-request", text, hint="upgrade them, or name a returner of the controller")

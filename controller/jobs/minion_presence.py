@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,10 +18,12 @@ class ConnectedMinion:
     """Of its configuration."""
     relay: str
     """By which it is connected; empty: by none."""
+    agent: str
+    """What is connected."""
 
 
 def presence_of(
-    store: Store, minions: Sequence[str], connected: Mapping[str, ConnectedMinion]
+    store: Store, minions: Sequence[str], connected: Mapping[str, ConnectedMinion], shadowed: Collection[str] = ()
 ) -> Sequence[MinionPresence]:
     """Whether these minions are there.
 
@@ -29,6 +31,7 @@ def presence_of(
         store: has what they said of themselves.
         minions: ids, in the order of the answer.
         connected: those that are connected, by id.
+        shadowed: those in shadow.
     """
     records = {record.id: record for record in store.minions.all()}
     found = []
@@ -46,6 +49,8 @@ def presence_of(
                 address=_address(grains.get("ipv4")),
                 problems=there.problems if there is not None else (),
                 relay=there.relay if there is not None else "",
+                agent=there.agent if there is not None else record.agent if record is not None else "",
+                shadow=minion in shadowed,
             )
         )
     return found

@@ -63,7 +63,9 @@ class Greetings:
         known = self.context.store.minions.of_ids(ids)
         self.context.store.minions.greeted(
             {
-                each.minion: GreetedMinion(now=each.seen, grains=each.grains, session=each.session, held=each.held)
+                each.minion: GreetedMinion(
+                    now=each.seen, grains=each.grains, session=each.session, held=each.held, agent=each.agent
+                )
                 for each in sessions
             },
             known,
@@ -94,6 +96,7 @@ class Greetings:
             autonomy=message.autonomy,
             confirmed=message.confirmed,
             relay=incoming.relay,
+            agent=message.agent,
         )
 
     def _connect(self, session: Session, known: MinionRecord | None, unfinished: Sequence[RunRecord]) -> None:

@@ -19,6 +19,7 @@ from controller.enrolment.enrolment import Enrolment, KeyVerdict
 from controller.messages.context import MessageContext
 from controller.messages.key_rotations import KeyRotations
 from controller.messages.replies import Replies
+from controller.messages.stock_keys import StockKeys
 from controller.sessions.sessions import KeyRegistry
 from controller.store import KeyRecord, KeyUnknown
 from controller.store.keys import DecidedKey, Keys
@@ -74,6 +75,7 @@ class KeyRequests:
     builds: BuildReconciler
     enrolment: Enrolment
     rotations: KeyRotations
+    stock_keys: StockKeys
     _full_told: float = -math.inf
     """When it was told last that there is no room for a key; strangers choose how often there is none."""
 
@@ -81,6 +83,7 @@ class KeyRequests:
         """Say how these keys stand; new ones are written down, all together. Whoever asks twice is answered once."""
         now = self.context.clock()
         undecided = {}
+        vouched: dict[str, str] = {}
         for each in group:
             message, known = each.message, self.keyring.identity(each.key)
             assert isinstance(message, KeyRequest)  # noqa: S101 - the caller has looked
@@ -91,8 +94,18 @@ class KeyRequests:
                 undecided[each.key] = _Undecided(incoming=each, message=message, known=known)
             else:
                 self.replies.send(each.key, KeyState(state=known.state))
+            if known is not None and (found := self._newly_vouched(message, each.key, known)):
+                vouched[each.key] = found
+        if vouched:
+            records = self.context.store.keys.vouched(vouched)
+            self.context.after_commit.add(partial(self.keyring.put, *records))
         if undecided:
             self._decide(undecided, now)
+
+    def _newly_vouched(self, message: KeyRequest, key: str, known: Identity) -> str:
+        """The fingerprint that a gateway vouches for, where the store has another one or none."""
+        found = self.stock_keys.fingerprint_of(message, key)
+        return "" if found == known.salt_fingerprint else found
 
     def _decide(self, undecided: dict[str, _Undecided], now: float) -> None:
         taken = _TakenIds(self.context.store.keys, [each.message.id for each in undecided.values()])
@@ -113,7 +126,13 @@ class KeyRequests:
     def _write(self, undecided: Mapping[str, _Undecided], verdicts: Mapping[str, KeyVerdict], now: float) -> None:
         """Write down keys that are new, or about which something has been decided, and answer all."""
         written = [
-            DecidedKey(public_key=key, id=each.message.id, role=each.message.role, state=verdicts[key].state)
+            DecidedKey(
+                public_key=key,
+                id=each.message.id,
+                role=each.message.role,
+                state=verdicts[key].state,
+                salt_fingerprint=self.stock_keys.fingerprint_of(each.message, key),
+            )
             for key, each in undecided.items()
             # A key that is known to wait may ask as often as it likes: there is nothing to write.
             if each.known is None or verdicts[key].state != "pending"

@@ -17,12 +17,14 @@ import structlog
 from controller.compilation.mine import GET, MineRefused, MineStore
 from controller.messages.call_results import MOST_TOGETHER, CallResults
 from controller.messages.context import MessageContext, Reconcilers
+from controller.messages.followed_options import FollowedOptions
 from controller.messages.grains import trusted_grains
 from controller.messages.greetings import Greetings
 from controller.messages.key_requests import KeyRequests
 from controller.messages.mine_pace import MinePace
 from controller.messages.minion_events import MinionEventHandler
 from controller.messages.peer_calls import PeerCalls
+from controller.messages.pushed_files import PushedFiles
 from controller.messages.refusal_log import RefusalLog
 from controller.messages.replies import Replies
 from controller.messages.run_events import RunEventHandler
@@ -40,6 +42,7 @@ from wire.messages import (
     FindFile,
     GetBlob,
     GetMine,
+    GetOptions,
     GetStates,
     Grains,
     Held,
@@ -54,6 +57,7 @@ from wire.messages import (
     MinionEventsAck,
     NewKey,
     PublishCall,
+    PushFile,
     Refused,
     ResultAck,
     ResultRefused,
@@ -88,6 +92,8 @@ class AnswerSources:
     mine_pace: MinePace
     states: StateQuestions
     peers: PeerCalls
+    options: FollowedOptions
+    pushed: PushedFiles
 
 
 @dataclass(slots=True, kw_only=True)
@@ -175,7 +181,9 @@ class MessageHandlers:
         match delivery:
             case Incoming(key=key, message=FindFile() | ListFiles() | GetBlob() as question):
                 self._refuse_number(key, question.request)
-            case Incoming(key=key, message=GetMine() | GetStates() | PublishCall() as question):
+            case Incoming(
+                key=key, message=GetMine() | GetStates() | PublishCall() | GetOptions() | PushFile() as question
+            ):
                 self._refuse_number(key, question.request)
 
     def _refuse_number(self, key: str, number: int) -> None:
@@ -254,6 +262,10 @@ class MessageHandlers:
                 self.answers.states.ask(session, message, self.context.clock())
             case PublishCall():
                 self.answers.peers.ask(session, message, self.context.clock())
+            case GetOptions(request=request):
+                self.replies.send(session.key, self.answers.options.answer(request))
+            case PushFile():
+                self.answers.pushed.take(session.key, session.minion, message)
             case FindFile() | ListFiles() | GetBlob():
                 self.answers.files.ask(session.key, message)
             case NewKey():

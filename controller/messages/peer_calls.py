@@ -17,7 +17,7 @@ import structlog
 
 from controller.access.audit import Audit
 from controller.access.decision import AskedFunction, Decision, SelectMinions, decide_peer
-from controller.access.principals import Principal
+from controller.access.principals import OF_MINION, Principal
 from controller.config.access import AccessSettings
 from controller.messages.own_authority import OwnAuthority
 from controller.schema.errors import ServiceError
@@ -180,7 +180,7 @@ class PeerCalls:
 
 def _principal(minion: str) -> str:
     """Who a minion is where it has something done."""
-    return f"minion {minion}"
+    return f"{OF_MINION}{minion}"
 
 
 def _target(question: PublishCall) -> TargetExpression:

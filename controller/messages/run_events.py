@@ -46,7 +46,7 @@ class RunEventHandler:
 
     def _publish(self, minion: str, run: RunRecord | None, message: RunEvents, known: int) -> None:
         """Keep and publish events beyond the first `known`. What the controller says itself, no minion can say."""
-        cause, revision = (0, "") if run is None else (self.reconciler.run_event(run), run.revision)
+        cause, revision = (0, "") if run is None else (self.reconciler.causes.run_event(run), run.revision)
         job = message.run_id if run is None else run.job or run.run_id
         events = []
         for tag, data in self.publisher.redactor.events(minion, message.events[known:]):

@@ -21,7 +21,7 @@ from controller.observe.drift_classes import counted, drift_class, noted
 from controller.observe.push_check import REASON
 from controller.observe.redactor import Redactor
 from controller.observe.run_functions import arguments_of, function_of
-from controller.observe.run_text import count_states, progress_data, run_summary
+from controller.observe.run_text import count_states, progress_data, run_summary, typed_arguments
 from controller.reconcile.observation import is_touched_check
 from controller.reconcile.reconciler import Reconciler
 from controller.sessions.sessions import Progress, Session
@@ -38,9 +38,10 @@ MOST_RETURN = 32 * 1024
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 _DRIFT_ID = re.compile(r"drift(?:watch)?-[\w.@:-]{1,200}", re.ASCII)
 _SCHEDULED_ID = re.compile(r"scheduled-[\w.@:-]{1,200}", re.ASCII)
+_CALLED_ID = re.compile(r"called-[\w.@:-]{1,200}", re.ASCII)
 _HEALED_ID = re.compile(r"heal-[\w.@:-]{1,200}", re.ASCII)
-"""Runs that a minion begins by itself: its drift checks, calls of its `schedule`, and, while it reaches no controller,
-remediations."""
+"""Runs that a minion begins by itself: its drift checks, calls of its `schedule`, what somebody calls there
+(`salt-call`), and, while it reaches no controller, remediations."""
 
 HEALED_ALONE = "healed while the controller was away"
 """The cause of a remediation that a minion began by itself."""
@@ -86,7 +87,9 @@ class RunResults:
     def tell_start(self, run: RunRecord) -> None:
         """Publish that a run has begun, once that is written."""
         event = {"minion": run.minion, "run": run.run_id}
-        self.context.bus.publish(f"saltern/run/{run.run_id}/started", event, cause=self.reconciler.run_event(run))
+        self.context.bus.publish(
+            f"saltern/run/{run.run_id}/started", event, cause=self.reconciler.causes.run_event(run)
+        )
 
     def progressed(self, session: Session, message: RunProgress) -> None:
         """Pass on how far a run is: of a minion's own runs, and no more often than a minion has reason to say it."""
@@ -94,20 +97,22 @@ class RunResults:
         if run_id in session.progress:
             if 0.0 <= session.seen - session.progress[run_id].at < PROGRESS_SECONDS:
                 return
+            acts = session.progress[run_id].acts
         else:
             run = self.context.store.runs.get(run_id)
             if not (is_own_run(run_id) if run is None else run.minion == session.minion and run.finished is None):
                 return
+            acts = not _DRIFT_ID.fullmatch(run_id) if run is None else _acts(run)
             while len(session.progress) >= MOST_PROGRESS:
                 session.progress.pop(next(iter(session.progress)))
         message = self.redactor.progress(session.minion, message)
-        session.progress[run_id] = Progress(message, session.seen)
+        session.progress[run_id] = Progress(message, session.seen, acts)
         if (watcher := self.watchers.get(run_id)) is not None:
             watcher(message)
         self.context.bus.publish(
             tags.run_progress(run_id),
             progress_data(session.minion, message),
-            cause=self.reconciler.open_run_event(run_id),
+            cause=self.reconciler.causes.open_run_event(run_id),
         )
 
     def ended(self, session: Session, result: RunResult) -> bool:
@@ -145,9 +150,9 @@ class RunResults:
         if result.kind == "remediate":
             own = result.own
             if own is not None and own.back_from:
-                self.reconciler.minion_went_back(run, digest_of(own.back_from))
+                self.reconciler.causes.minion_went_back(run, digest_of(own.back_from))
             else:
-                self.reconciler.minion_remediated(run, own.drift_run if own is not None else "")
+                self.reconciler.causes.minion_remediated(run, own.drift_run if own is not None else "")
                 self.context.metrics.remediated_alone(result.outcome)
         # A minion starts these itself, as many as it likes.
         store.runs.prune(self.keep_runs, minion, self.keep_bytes)
@@ -166,8 +171,24 @@ class RunResults:
             revision=revision,
             test=result.kind == "drift",
             keys=tuple(result.states) if touched else None,
-            reason="changed by others" if touched else _own_reason(result),
+            reason="changed by others" if touched else self._own_reason(minion, result),
+            fun=self.redactor.of(minion).text(result.fun) if result.kind == "call" else "",
+            args=self._own_arguments(minion, result) if result.kind == "call" else "",
         )
+
+    def _own_arguments(self, minion: str, result: RunResult) -> str:
+        return self.redactor.of(minion).text(typed_arguments(result.fun, result.args, result.kwargs))
+
+    def _own_reason(self, minion: str, result: RunResult) -> str:
+        """Why a minion has begun a run by itself."""
+        if result.kind != "call":
+            return _alone_reason(result)
+        what = f"{result.fun} {self._own_arguments(minion, result)}".strip()
+        by_hand = _CALLED_ID.fullmatch(result.run_id)
+        how = (
+            "called on the minion" if by_hand else f"schedule {self.redactor.of(minion).text(result.schedule)}".strip()
+        )
+        return f"{how}: {what}" if what else how
 
     def _end(self, run: RunRecord, result: RunResult) -> None:
         """Store a result; all that follows from it happens once, however often it comes."""
@@ -312,7 +333,7 @@ class RunResults:
             **self._metadata(run, result),
             **call_data(run, result),
         }
-        cause = self.reconciler.run_event(run)
+        cause = self.reconciler.causes.run_event(run)
         self._log_end(run, result, changed, failed)
         said = tags.job_return(run.job or run.run_id, run.minion, data)
         return self.context.bus.publish(*said, cause=cause, revision=run.revision).id
@@ -342,6 +363,11 @@ class RunResults:
             return {}
         found = self.context.store.jobs.metadata(run.job)
         return {"metadata": dict(found)} if found else {}
+
+
+def _acts(run: RunRecord) -> bool:
+    """Whether a run may change its minion."""
+    return not (run.test or run.kind in ("drift", "preview") or "test=True" in run.args.split())
 
 
 def call_data(run: RunRecord, result: RunResult) -> dict[str, Any]:
@@ -381,12 +407,12 @@ def _schedule_data(run: RunRecord, result: RunResult) -> dict[str, Any]:
 
 def is_own_run(run_id: str, kind: str = "") -> bool:
     """Whether a minion may begin a run with this id by itself, of this kind or of any."""
-    patterns = {"drift": _DRIFT_ID, "call": _SCHEDULED_ID, "remediate": _HEALED_ID}
-    return any(pattern.fullmatch(run_id) for each, pattern in patterns.items() if kind in (each, ""))
+    patterns = (("drift", _DRIFT_ID), ("call", _SCHEDULED_ID), ("call", _CALLED_ID), ("remediate", _HEALED_ID))
+    return any(pattern.fullmatch(run_id) for each, pattern in patterns if kind in (each, ""))
 
 
-def _own_reason(result: RunResult) -> str:
-    """Why a minion has begun a run by itself."""
+def _alone_reason(result: RunResult) -> str:
+    """Why a minion has begun a run of its document by itself."""
     if result.kind != "remediate":
         return "schedule"
     if result.own is None:

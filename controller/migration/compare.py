@@ -10,13 +10,12 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Any
 
 import msgspec
 
 from controller.migration.cached_minions import CachedMinions
 from controller.migration.check import Configuration, existing
-from controller.migration.chunk_differences import ChunkDifference, differences
 from controller.migration.limits import (
     ANSWER_BYTES,
     DIFFERENCES,
@@ -24,33 +23,17 @@ from controller.migration.limits import (
     TREE_BYTES,
     TREE_FILE_BYTES,
     TREE_FILES,
-    VALUE_CHARACTERS,
 )
 from controller.migration.salt_process import SaltAnswer, SaltFailed, SaltProcess, SaltWorld
 from controller.offline import Isolated, Lost, answer_case, parse_case
 from controller.offline.show import GitLayers
+from controller.reconcile.comparing.chunk_differences import VALUE_CHARACTERS, differences
+from controller.schema.fleet.comparisons import COMPARISON_VERDICTS, MinionComparison
 from gitfs.tree.snapshot import Snapshot, directory_snapshot
 from highstate.compile.order import MOD_WATCH
 from highstate.functions.catalog import BUILT_IN
 from highstate.functions.live import LIVE_MODULES
 from highstate.memo.memo import Memo
-
-ComparisonVerdict: TypeAlias = Literal["same", "different", "not compared"]
-COMPARISON_VERDICTS: tuple[ComparisonVerdict, ...] = ("same", "different", "not compared")
-
-
-class MinionComparison(msgspec.Struct, frozen=True, kw_only=True):
-    """What came of one minion."""
-
-    minion: str
-    verdict: ComparisonVerdict
-    chunks: int = 0
-    """Low chunks that Saltern makes."""
-    why: str = ""
-    """Why it was not compared, or who does not compile it, with the error."""
-    differences: tuple[ChunkDifference, ...] = ()
-    left_out: int = 0
-    """Differences that are not in the list, which is bounded."""
 
 
 class CompareReport(msgspec.Struct, frozen=True, kw_only=True):

@@ -56,7 +56,7 @@ _INSTEAD_OF_MODULES: tuple[tuple[str, str], ...] = (
     ("docker dockercompose", "docker_container, docker_image, docker_network and docker_volume"),
     ("certutil", "cmd.run with certutil and `unless`"),
     ("firewall ufw", "file.managed for the rules, with a service that watches them"),
-    ("mdadm_raid raid cryptdev btrfs zfs zpool", "cmd.run with `unless`"),
+    ("cryptdev btrfs zfs zpool", "cmd.run with `unless`"),
 )  # fmt: skip
 """Beginnings of names of modules -> what to do instead."""
 _BRING = (

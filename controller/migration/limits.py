@@ -32,5 +32,3 @@ DIFFERENCES: Final = 20_000
 """Of all minions together that are kept to be shown."""
 DIFFERENCES_OF_MINION: Final = 200
 """Of one minion."""
-VALUE_CHARACTERS: Final = 1000
-"""Of a value that is shown; what is longer is cut off."""

@@ -86,7 +86,7 @@ _ABSENT = """
     hgfs_base hgfs_branch_method hgfs_mountpoint hgfs_remotes hgfs_root hgfs_saltenv_blacklist hgfs_saltenv_whitelist
     svnfs_branches svnfs_mountpoint svnfs_remotes svnfs_root svnfs_saltenv_blacklist svnfs_saltenv_whitelist svnfs_tags
     svnfs_trunk minionfs_blacklist minionfs_env minionfs_mountpoint minionfs_whitelist
-    cluster_peers ssh_list_nodegroups ssh_scan_ports ssh_merge_pillar ssh_run_pre_flight
+    cluster_peers ssh_list_nodegroups ssh_scan_ports ssh_merge_pillar
     enable_ssh_minions add_proxymodule_to_opts proxy_always_alive proxy_keep_alive proxy_keep_alive_interval
     proxy_merge_pillar_in_opts proxy_mines_pillar proxy_merge_grains_in_module proxy_deep_merge_pillar_in_opts
     proxy_merge_pillar_in_opts_strategy winrepo_remotes winrepo_remotes_ng winrepo_dir winrepo_dir_ng
@@ -131,7 +131,6 @@ INSTEAD: Mapping[str, tuple[str, str]] = {
     "rest_tornado": ("its addresses are those at /salt of the option `api`", "docs/salt-api.md"),
     "open_mode": ("use auto_accept, or enrolment tokens", "docs/keys.md"),
     "startup_states": ("a minion applies its desired state when it starts", "docs/policy.md"),
-    "file_recv": ("minions send no files to the controller", "docs/modules.md"),
     "thorium_roots": ("write rules", "docs/reactors.md"),
     "thorium_top": ("write rules", "docs/reactors.md"),
     "pass_dir": ("use GnuPG, Vault or sdb", "docs/configuration.md"),

@@ -13,6 +13,7 @@ from typing import Any
 
 import yaml
 
+from controller.config import checks
 from controller.config import settings as of_controller
 from controller.migration.salt_files import ConfigurationKind
 from minion.config import settings as of_minion
@@ -41,8 +42,8 @@ def faults_of_folder(kind: ConfigurationKind, folder: Path, text: str) -> list[s
             of_minion.load_settings(folder, {} if "\nid:" in f"\n{text}" else {"id": "minion"})
             return []
         settings = of_controller.load_settings(folder)
-        of_controller.check_git(settings)
-        of_controller.check_engines(settings)
+        checks.check_git(settings)
+        checks.check_engines(settings)
     except of_controller.BadControllerSettings as error:
         return [f"{fault.message}; {fault.hint}" if fault.hint else fault.message for fault in error.faults]
     except BadMinionSettings as error:

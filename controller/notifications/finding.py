@@ -14,7 +14,7 @@ from controller.fleet_status.conditions import FleetFacts
 from controller.fleet_status.standing import Cause, MinionStanding, Reason
 from controller.notifications.grouping import FoundNotices
 from controller.notifications.notice import Notice
-from controller.reconcile.decision import Sync
+from controller.reconcile.deciding.observed_state import Sync
 from controller.rollouts.rollout import Phase, Rollout
 from controller.store import KeyRecord
 from controller.store.pull_requests import PullRecord

@@ -9,7 +9,7 @@ from typing import Any
 
 from wire.messages import RunProgress
 
-_SECRET = re.compile(r"passw|pwd|secret|token|credential|private|hash", re.IGNORECASE)
+_SECRET = re.compile(r"passw|pwd|secret|token|credential|private|hash|user_?data", re.IGNORECASE)
 _HIDDEN = "***"
 
 LONGEST_SUMMARY = 200

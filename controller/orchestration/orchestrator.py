@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -28,6 +29,8 @@ from highstate.run.runner import run
 from highstate.types import Chunk, StateResult, state_title
 
 _TEST = "#test"
+_BEGIN = frozenset(f"state.{name}" for name in ("orchestrate", "orch", "sls", "orchestrate_single", "orchestrate_high"))
+"""Functions of runners that begin an orchestration."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -36,6 +39,25 @@ class _Going:
 
     controls: Controls
     chunks: Mapping[str, Chunk]
+
+
+@dataclass(frozen=True, slots=True)
+class _EarlyControl:
+    """What is wanted of an orchestration before it goes on."""
+
+    change: Callable[[_Going], None]
+    done: asyncio.Future[None]
+
+    def settle(self, own: _Going) -> None:
+        """It goes on from now."""
+        if self.done.done():
+            return
+        try:
+            self.change(own)
+        except ControllerCallFailed as error:
+            self.done.set_exception(error)
+        else:
+            self.done.set_result(None)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -49,6 +71,8 @@ class Orchestrator:
     resumes: bool
     """Whether those that a controller did not live to end go on at the next start."""
     going: dict[str, _Going] = field(default_factory=dict)
+    _early: defaultdict[str, list[_EarlyControl]] = field(default_factory=lambda: defaultdict(list))
+    """Jid -> what is wanted of one that is being compiled."""
     _runners: RunnerJobs | None = None
     _threads: ThreadPoolExecutor = field(init=False)
 
@@ -117,12 +141,29 @@ class Orchestrator:
         """Whether an orchestration goes on at the next start when the controller stops now."""
         return self.resumes and jid in self.going
 
-    def control(self, context: RunnerContext, jid: str, step: str | None, wanted: Any) -> None:
-        """Pause a step (until when, None: for ever), have it end there (`kill`), or take that back (`resume`)."""
-        own = self.going.get(jid)
-        if own is None:
+    async def control(self, context: RunnerContext, jid: str, step: str | None, wanted: Any) -> None:
+        """Pause a step (until when, None: for ever), have it end there (`kill`), or take that back (`resume`).
+
+        One that is being compiled is waited for: it holds before its first step.
+        """
+        change = partial(self._change, context, jid, step, wanted)
+        call = self.runners.running.get(jid)
+        if jid in self.going:
+            change(self.going[jid])
+        elif call is not None and call.call.fun in _BEGIN:
+            early = _EarlyControl(change, asyncio.get_running_loop().create_future())
+            self._early[jid].append(early)
+            ends: set[asyncio.Future[Any]] = {early.done, call.ended}
+            await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+            if not early.done.done():
+                self._early.pop(jid, None)
+                raise ControllerCallFailed(f"orchestration {jid} has ended before its first step")
+            early.done.result()
+        else:
             hint = "; those that go on: saltern orchestrations list"
             raise ControllerCallFailed(f"no orchestration with jid {jid} goes on{hint}")
+
+    def _change(self, context: RunnerContext, jid: str, step: str | None, wanted: Any, own: _Going) -> None:
         ids = {chunk.id for chunk in own.chunks.values()}
         if step is not None and step not in ids:
             raise ControllerCallFailed(f"it has no step {step!r}; its steps are {', '.join(sorted(ids))}")
@@ -147,7 +188,9 @@ class Orchestrator:
         chunks = {chunk.tag: chunk for chunk in map(Chunk.from_salt, record.low)}
         test = bool(record.options.get("test"))
         controls = Controls(clock=context.ports.clock, wanted=dict(record.controls))
-        self.going[record.jid] = _Going(controls=controls, chunks=chunks)
+        own = self.going[record.jid] = _Going(controls=controls, chunks=chunks)
+        for early in self._early.pop(record.jid, ()):
+            early.settle(own)
         executor = StepExecutor(
             loop=loop,
             context_of=partial(self._step_context, context, reconnect_until),

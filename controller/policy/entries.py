@@ -74,6 +74,7 @@ class PolicyEntry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     retry: RetryChange = RetryChange()
     windows: Annotated[tuple[Window, ...], msgspec.Meta(max_length=100)] = ()
     suspend: bool = False
+    shadow: bool | UnsetType = UNSET
     ignore_differences: Annotated[tuple[IgnoredDifference, ...], msgspec.Meta(max_length=100)] = ()
     visits: Literal["manual", "auto"] | UnsetType = UNSET
     prune: Literal["off", "report", "on"] | UnsetType = UNSET
@@ -133,7 +134,8 @@ def _check(entry: PolicyEntry, expression: str, base: MinionPolicy) -> None:
 def _changes(entry: PolicyEntry) -> dict[str, Any]:
     """Key -> value of all that is said."""
     said = {
-        key: getattr(entry, key) for key in ("apply", "confirm", "push", "verify", "visits", "prune", "prune_limit")
+        key: getattr(entry, key)
+        for key in ("apply", "confirm", "push", "verify", "shadow", "visits", "prune", "prune_limit")
     }
     for section, fields in (("drift", entry.drift), ("retry", entry.retry)):
         said |= {f"{section}.{key}": getattr(fields, key) for key in fields.__struct_fields__}

@@ -11,7 +11,7 @@ from controller.schema.fleet.policies import PolicyIgnored, PolicyKey, PolicyVie
 from highstate.types import Minion
 from reactors.windows import is_active, look, opens_at
 
-_PLAIN = ("apply", "confirm", "push", "verify", "suspend", "visits", "prune", "prune_limit")
+_PLAIN = ("apply", "confirm", "push", "verify", "suspend", "shadow", "visits", "prune", "prune_limit")
 _SECTIONS = ("drift", "retry")
 DEFAULT = "default"
 
@@ -66,10 +66,10 @@ def explained(policy: Policy, minion: Minion, now: float, revision: str = "") ->
             )
             for rule, source in ignored
         ),
-        open=state.open and not one.suspend,
-        manual=(state.open or state.manual) and not one.suspend,
-        why="suspended" if one.suspend else state.why,
-        opens_at=None if state.open or one.suspend else opens_at(one.windows, now),
+        open=state.open and not one.applies_nothing,
+        manual=(state.open or state.manual) and not one.applies_nothing,
+        why="in shadow" if one.shadow else "suspended" if one.suspend else state.why,
+        opens_at=None if state.open or one.applies_nothing else opens_at(one.windows, now),
         changes_at=state.changes_at,
     )
 

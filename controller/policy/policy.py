@@ -178,6 +178,8 @@ class MinionPolicy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     windows: Annotated[tuple[Window, ...], _FEW] = ()
     suspend: bool = False
     """Whether nothing is applied, as if each minion were paused."""
+    shadow: bool = False
+    """Whether the minion is only looked at: nothing is applied, by nobody, and what only looks may be called there."""
     ignore_differences: Annotated[tuple[IgnoredDifference, ...], _FEW] = ()
     """What is no drift, and is not put right."""
     visits: Literal["manual", "auto"] = "manual"
@@ -187,10 +189,16 @@ class MinionPolicy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     prune_limit: int | str | None = None
     """More resources than this number, or percentage of all, are not removed; None: 20, and a quarter of all."""
 
+    @property
+    def applies_nothing(self) -> bool:
+        """Whether nothing is applied until the policy is another one."""
+        return self.suspend or self.shadow
+
     def drift_document(self) -> dict[str, Any]:
         """What the desired document says about drift; BadSchedule when its schedule cannot be followed."""
         rules = [each.rule().as_plain() for each in self.ignore_differences]
-        return {**self.drift.schedule(), **({"ignore": rules} if rules else {}), **self._prune_document()}
+        ignored, shadow = {"ignore": rules} if rules else {}, {"shadow": True} if self.shadow else {}
+        return {**self.drift.schedule(), **ignored, **self._prune_document(), **shadow}
 
     def _prune_document(self) -> dict[str, Any]:
         """What it says of pruning; nothing where that is the default."""
@@ -280,6 +288,7 @@ def changed(policy: MinionPolicy, changes: Mapping[str, Any]) -> MinionPolicy:
         retry=msgspec.structs.replace(policy.retry, **retry),
         windows=(*policy.windows, *changes.get("windows", ())),
         suspend=policy.suspend or changes.get("suspend", False),
+        shadow=changes.get("shadow", policy.shadow),
         ignore_differences=(*policy.ignore_differences, *changes.get("ignore_differences", ())),
         visits=changes.get("visits", policy.visits),
         prune=changes.get("prune", policy.prune),

@@ -66,6 +66,28 @@ def doubts_of_results(
     return {key: doubt for key, doubt in spread.items() if key in states}
 
 
+def doubts_of_salt(states: Mapping[str, Any], follows: Callable[[], Follows]) -> dict[str, Doubt]:
+    """Key -> doubt, of what a stock minion said in a test run: Salt looks at the machine as it is now.
+
+    So whatever follows a state that would act is foretold without what that makes.
+
+    Args:
+        states: Salt's running dictionary by key.
+        follows: see `doubts_of_plan`.
+    """
+    acting = [key for key, entry in states.items() if isinstance(entry, Mapping) and entry.get("result") is None]
+    followers = follows() if acting else {}
+    found: dict[str, Doubt] = {}
+    for first in acting:
+        doubt = Doubt("conditional", f"Salt foretells it without what {state_title(first)} makes")
+        waiting = [first]
+        while waiting:
+            new = [each for each in followers.get(waiting.pop(), ()) if each not in found]
+            found.update(dict.fromkeys(new, doubt))
+            waiting += new
+    return {key: doubt for key, doubt in found.items() if key in states}
+
+
 def with_doubts(
     resources: Iterable[ResourceChange], keys: Sequence[str], doubts: Mapping[str, Doubt]
 ) -> tuple[ResourceChange, ...]:
@@ -79,10 +101,12 @@ def with_doubts(
 
 
 def with_uncertain(
-    states: Mapping[str, Any], follows: Callable[[], Follows], checked: Collection[str] = ()
+    states: Mapping[str, Any], follows: Callable[[], Follows], checked: Collection[str] = (), *, salt: bool = False
 ) -> dict[str, Any]:
-    """The states of a test run, those that are not certain with `uncertain`: why."""
+    """The states of a test run, those that are not certain with `uncertain`: why. `salt`: a stock minion said them."""
     doubts = doubts_of_results(states, follows, checked)
+    if salt:
+        doubts = doubts_of_salt(states, follows) | doubts
     return {key: {**entry, "uncertain": doubts[key].why} if key in doubts else entry for key, entry in states.items()}
 
 

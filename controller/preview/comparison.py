@@ -282,11 +282,11 @@ class Comparer:
             **_base_of(merge),
         )
 
-    def with_uncertain(self, test: TestRun, states: Mapping[str, Any]) -> dict[str, Any]:
-        """What a minion said in this test run, with what of it is not certain."""
+    def with_uncertain(self, test: TestRun, states: Mapping[str, Any], *, salt: bool = False) -> dict[str, Any]:
+        """What a minion said in this test run, with what of it is not certain. `salt`: it is a stock minion."""
         chunks = self.documents.read(test.document).chunks if test.document else {}
         checked = [key for key, chunk in chunks.items() if "check_cmd" in chunk.arguments]
-        return with_uncertain(states, lambda: links_of(chunks).followers_among(test.keys), checked)
+        return with_uncertain(states, lambda: links_of(chunks).followers_among(test.keys), checked, salt=salt)
 
     def missed(self, test: TestRun, states: Mapping[str, Any], known: Collection[str]) -> dict[str, Any]:
         """What the check after a push finds, of what a minion says; `known`: states that drift already.

@@ -20,6 +20,7 @@ _FUNCTION = "what the function does is not known, and is not undone"
 OVERWRITTEN = "a file that is there already, and that nothing manages yet, is replaced"
 """Of a new `file.managed`: only the machine knows whether there is such a file."""
 _VERSION = "a revert does not go back to the older versions"
+_ZABBIX = "it is deleted, with all that Zabbix has of it"
 _SENT = "what is sent is not taken back"
 _CLUSTER = "the databases are deleted, with all that is in them"
 _ROLE = (
@@ -38,6 +39,7 @@ _ALWAYS = {
     "blockdev.formatted": "the file system that is there is lost",
     "bower.pruned": _PACKAGE,
     "bower.removed": _PACKAGE,
+    "cabal.removed": _PACKAGE,
     "cmd.run": _COMMAND,
     "cmd.script": _COMMAND,
     "cmd.wait": _COMMAND,
@@ -53,6 +55,17 @@ _ALWAYS = {
     "docker_container.running": "a container that is replaced is deleted, with what was written in it",
     "docker_image.absent": "the image is deleted; a revert does not bring back one that is in no registry",
     "docker_volume.absent": _GONE,
+    "elasticsearch.index_absent": "the index is deleted, with its documents",
+    **dict.fromkeys(
+        (
+            "elasticsearch.alias_absent",
+            "elasticsearch.index_template_absent",
+            "elasticsearch.pipeline_absent",
+            "elasticsearch.script_absent",
+            "elasticsearch.search_template_absent",
+        ),
+        _ENTRY,
+    ),
     "event.fire_master": _SENT,
     "event.send": _SENT,
     "file.absent": _GONE,
@@ -70,6 +83,11 @@ _ALWAYS = {
     "host.absent": _ENTRY,
     "host.only": "other names of the address are deleted",
     "http.query": _SENT,
+    "influxdb_continuous_query.absent": _ENTRY,
+    "influxdb_database.absent": "the database is deleted, with all that is in it",
+    "influxdb_retention_policy.absent": "the policy is deleted, with the data that are kept by it",
+    "influxdb_retention_policy.present": "data that are older than a shorter duration are deleted",
+    "influxdb_user.absent": _ROLE,
     "ini.options_absent": _ENTRY,
     "ini.sections_absent": _ENTRY,
     "ipset.absent": _ENTRY,
@@ -103,6 +121,8 @@ _ALWAYS = {
     "pkg.removed": _PACKAGE,
     "pkg.uptodate": _VERSION,
     "kernelpkg.latest_active": "the machine is booted",
+    "mongodb_database.absent": "the database is deleted, with all that is in it",
+    "mongodb_user.absent": _ROLE,
     "mysql_database.absent": "the database is deleted, with all that is in it",
     "mysql_query.run": "what a statement has changed is not taken back",
     "mysql_query.run_file": "what a statement has changed is not taken back",
@@ -116,6 +136,8 @@ _ALWAYS = {
     "rabbitmq_cluster.joined": _NODE,
     "rabbitmq_user.absent": _ROLE,
     "rabbitmq_vhost.absent": "the virtual host is deleted, with its queues and messages",
+    "raid.absent": "the array is taken apart, and with its superblocks what is on it",
+    "raid.present": "what was on devices that are no part of the array is lost",
     "rsync.synchronized": "files that are there are replaced, and with delete deleted",
     "memcached.absent": "the value of the key is deleted",
     "memcached.managed": "the value that the key had is deleted",
@@ -127,7 +149,18 @@ _ALWAYS = {
     "selinux.fcontext_policy_absent": _ENTRY,
     "selinux.module_remove": "the module is deleted; a revert brings back one that a state installs",
     "selinux.port_policy_absent": _ENTRY,
+    "slack.post_message": _SENT,
     "smtp.send_msg": _SENT,
+    "zabbix_action.absent": _ZABBIX,
+    "zabbix_host.absent": _ZABBIX,
+    "zabbix_hostgroup.absent": _ZABBIX,
+    "zabbix_mediatype.absent": _ZABBIX,
+    "zabbix_template.absent": _ZABBIX,
+    "zabbix_user.absent": _ZABBIX,
+    "zabbix_usergroup.absent": _ZABBIX,
+    "zabbix_usermacro.absent": _ZABBIX,
+    "zabbix_valuemap.absent": _ZABBIX,
+    "zabbix_user.admin_password_present": "the password that the user had is gone",
     "ssh_auth.manage": "keys that are not in the list are deleted",
     "vault.policy_absent": "the rules of the policy are deleted",
     "vault_secret.absent": "the secret, or its newest version, is deleted",
@@ -160,6 +193,7 @@ _BY_ARGUMENTS: dict[str, Callable[[Mapping[str, Value]], str]] = {
     "sqlite3.row_present": _given("update", "the values that the row has are replaced"),
     "sqlite3.table_present": _given("force", "a table of another schema is deleted, with its rows"),
     "selinux.module": _given("remove", "the module is deleted; a revert brings back one that a state installs"),
+    "kubernetes.manifest": _given("prune", "objects that the manifest has no more are deleted, and what is in them"),
     "lvm.lv_present": _given("force", "what is beyond the end of a volume that is made smaller is lost"),
     "virtualenv.manage": _given("clear", "the environment is deleted and made anew"),
     "virtualenv.managed": _given("clear", "the environment is deleted and made anew"),
@@ -184,8 +218,15 @@ alias.present at.watch flatpak.add_remote flatpak.installed kernelpkg.latest_ins
 keyboard.system keyboard.xorg logrotate.set ntp.managed snap.disabled snap.enabled snap.installed snap.option_managed
 sysrc.absent sysrc.managed
 alternatives.auto alternatives.install alternatives.set cron.env_present cron.present
-xml.value_present
-bower.bootstrap bower.installed composer.installed pecl.installed
+zabbix_host.assign_templates zabbix_template.is_present
+zabbix_action.present zabbix_hostgroup.present zabbix_mediatype.present zabbix_host.present
+zabbix_user.present zabbix_usergroup.present zabbix_usermacro.present zabbix_valuemap.present
+elasticsearch.alias_present elasticsearch.index_present elasticsearch.index_template_present
+elasticsearch.pipeline_present elasticsearch.script_present elasticsearch.search_template_present
+influxdb_continuous_query.present influxdb_database.present influxdb_user.present mongodb_user.present
+augeas.change xml.value_present
+syslog_ng.config syslog_ng.reloaded syslog_ng.started syslog_ng.stopped
+bower.bootstrap bower.installed cabal.installed composer.installed pecl.installed
 npm.bootstrap npm.cache_cleaned npm.installed
 monit.monitor monit.unmonitor
 alias.present alternatives.auto alternatives.install alternatives.set cron.env_present cron.present
@@ -207,7 +248,7 @@ saltutil.sync_renderers saltutil.sync_returners saltutil.sync_states saltutil.sy
 beacon.absent beacon.disabled beacon.enabled beacon.present schedule.absent schedule.disabled
 schedule.enabled schedule.present service.dead service.disabled
 helm.release_present helm.repo_managed helm.repo_updated
-kubernetes.configmap_present kubernetes.deployment_present kubernetes.manifest kubernetes.manifest_present
+kubernetes.configmap_present kubernetes.deployment_present kubernetes.manifest_present
 kubernetes.namespace_present kubernetes.node_annotation_absent kubernetes.node_annotation_folder_absent
 kubernetes.node_annotation_present kubernetes.node_label_absent kubernetes.node_label_folder_absent
 kubernetes.node_label_present kubernetes.pod_present kubernetes.secret_present kubernetes.service_present

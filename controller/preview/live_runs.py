@@ -18,11 +18,12 @@ from controller.observe.push_check import pending_in
 from controller.observe.run_text import requested
 from controller.preview.comparison import Comparer, Comparison, TestRun
 from controller.preview.live.drift_apart import drift_apart, in_doubt
-from controller.preview.live.live_tests import NOT_KEPT, found_after, live_test
+from controller.preview.live.live_tests import NOT_KEPT, as_foretold, found_after, live_test
 from controller.preview.live.sampling import sampled
 from controller.preview.threads import PreviewThreads
 from controller.reconcile.documents import Documents
 from controller.reconcile.plan import with_needs
+from controller.schema.minions import stock_agent
 from controller.schema.reports import LiveTest, PreviewReport
 from controller.schema.requests import PreviewQuestion
 from controller.sessions.file_server import FileServer
@@ -76,7 +77,7 @@ class LiveTestRuns:
         async for minion, _, result in self.jobs.gather(await self._ask(comparer, before, again, user), TEST_SECONDS):
             states[minion] = result.states if result is not None else {}
         for minion, test in tests.items():
-            yield drift_apart(test, chosen[minion].touched, states.get(minion, {}))
+            yield as_foretold(drift_apart(test, chosen[minion].touched, states.get(minion, {})))
 
     def _again(self, tests: Mapping[str, LiveTest], chosen: Mapping[str, TestRun]) -> dict[str, TestRun]:
         """Test runs of the base, where a state of it is in doubt and its document is at hand."""
@@ -99,10 +100,15 @@ class LiveTestRuns:
             self.on_refusal("document-bytes")
             yield LiveTest(minion=minion, outcome="unreachable", summary=NOT_KEPT)
         async for minion, run_id, result in self.jobs.gather(asked, TEST_SECONDS):
-            test = live_test(minion, run_id, result)
-            states = await self.threads.run(comparer.with_uncertain, chosen[minion], test.states)
+            test, agent = live_test(minion, run_id, result), self._stock_agent(minion)
+            said = chosen[minion], test.states
+            states = await self.threads.run(comparer.with_uncertain, *said, salt=bool(agent))
             missed = await self.threads.run(self._missed, comparer, chosen[minion], minion, found_after(result))
-            yield structs.replace(test, states=states, missed=missed)
+            yield as_foretold(structs.replace(test, states=states, missed=missed, agent=agent))
+
+    def _stock_agent(self, minion: str) -> str:
+        session = self.jobs.sessions.session(minion)
+        return stock_agent(session.agent) if session is not None else ""
 
     def _missed(self, comparer: Comparer, test: TestRun, minion: str, found: Mapping[str, Any]) -> dict[str, Any]:
         """What the check after the push would find there, and have applied."""

@@ -71,7 +71,9 @@ def waiting_for(policy: Policy, minions: Iterable[Minion], now: float) -> dict[s
     found: dict[str, list[str]] = {}
     for minion in minions:
         one = policy.of(minion)
-        if one.suspend:
+        if one.shadow:
+            text = "in shadow by saltern.yaml: nothing is applied until that is taken out"
+        elif one.suspend:
             text = "suspended in saltern.yaml: the change waits until that is taken out"
         elif one.apply == "manual":
             text = "apply: manual in saltern.yaml: the change waits for `saltern sync`"

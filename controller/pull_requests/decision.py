@@ -1,8 +1,9 @@
 """The decision: what is previewed, said and checked for one pull request now. Pure; `reconciler` carries it out.
 
-Level-triggered, as `controller.reconcile.decision`: the answer follows from `Look` alone, whatever woke the loop. The
-shell carries the instructions out in their order, keeps what came of each (`carried_out`) and asks again until nothing
-but a time is left to wait for. Killed anywhere, it asks the same question again: what was posted is found by its key.
+Level-triggered, as `controller.reconcile.deciding.decision`: the answer follows from `Look` alone, whatever woke the
+loop. The shell carries the instructions out in their order, keeps what came of each (`carried_out`) and asks again
+until nothing but a time is left to wait for. Killed anywhere, it asks the same question again: what was posted is found
+by its key.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import structlog
 
 from controller.policy.policy import MinionPolicy
-from controller.reconcile.confirming import ConfirmInstruction, ForgetConfirmation, NoteConfirmation, TakeBack
+from controller.reconcile.deciding.confirming import ConfirmInstruction, ForgetConfirmation, NoteConfirmation, TakeBack
 from controller.store import AppliedRecord, ConfirmationRecord, StatusRow, Store
 from reactors.bus import Bus
 

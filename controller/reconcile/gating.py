@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from controller.reconcile.decision import ObservedState
+from controller.reconcile.deciding.observed_state import ObservedState
 from controller.store import StatusRow
 
 

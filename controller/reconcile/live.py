@@ -100,10 +100,11 @@ class LiveRevision:
 
     @property
     def has_bounds(self) -> bool:
-        """Whether a window, a suspension or a rollout holds for any minion."""
+        """Whether a window, a suspension, a shadow or a rollout holds for any minion."""
         policies = (self.policy, *self._earlier.values())
-        bounds = ({"windows", "suspend"} & entry.changes.keys() for each in policies for entry in each.policies)
-        return any(each.windows or each.suspend or each.rollout for each in policies) or any(bounds)
+        keys = {"windows", "suspend", "shadow"}
+        bounds = (keys & entry.changes.keys() for each in policies for entry in each.policies)
+        return any(each.windows or each.applies_nothing or each.rollout for each in policies) or any(bounds)
 
     @property
     def label(self) -> str:

@@ -8,8 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from controller.observe.drift_classes import DriftClass
-from controller.reconcile.confirming import Confirmation
-from controller.reconcile.decision import Drift, LastRun, ObservedState, OpenRun, Request
+from controller.reconcile.deciding.confirming import Confirmation
+from controller.reconcile.deciding.observed_state import Drift, LastRun, ObservedState, OpenRun, Request
 from controller.sessions.sessions import Session
 from controller.store import ConfirmationRecord, RunRecord, StatusRow
 from wire.messages import CHECKS_RUNS, GOES_BACK, HEALS_ALONE
@@ -53,6 +53,7 @@ def observe(
     request: Request | None = None,
     *,
     suspended: bool = False,
+    looked: str | None = None,
     lags: bool = False,
     gated: bool = False,
     taken_back: bool = False,
@@ -65,19 +66,17 @@ def observe(
 
     Args:
         row, session: what the store has; its connection, None when it has none.
-        streaks: what happened to it again and again.
-        request: what a person asks for and has no answer to yet.
-        suspended: whether its policy pauses it.
-        lags, gated: whether remotes have to be fetched first; whether a rollout keeps it from what it shall have.
-        taken_back: whether what it has applied was taken back.
-        superseded: whether the revision that it was taken back from is no longer live.
-        acting, open_tests, visited: see `ObservedState`.
+        streaks, request: what happened to it again and again; what a person asks for and has no answer to yet.
+        suspended, looked: whether its policy pauses it; digest of what it was asked to look at, None: not in shadow.
+        visited, lags, gated, taken_back, superseded, acting, open_tests: see `ObservedState`.
     """
     desired = row.desired
     return ObservedState(
         connected=session is not None,
         visited=visited,
-        paused=row.minion.paused or suspended,
+        paused=row.minion.paused or suspended or looked is not None,
+        shadow=looked is not None,
+        unseen=looked is not None and _unseen(row, looked),
         broken=bool(desired and desired.errors),
         generation=desired.generation if desired else 0,
         desired=desired.digest if desired else "",
@@ -101,11 +100,17 @@ def observe(
         confirmation=_confirmation(row.confirmation),
         open_run=_open_run(row.open_run, session),
         open_tests=open_tests,
+        runs=_runs(session),
         last_run=_last_run(row.last_run, streaks.failures),
-        drift=_drift(row, streaks),
+        drift=_drift(row, streaks, shadow=looked is not None),
         unchecked=_unchecked(row, streaks.checked),
         request=request,
     )
+
+
+def _runs(session: Session | None) -> bool:
+    """Whether a run goes on that may change the minion."""
+    return session is not None and any(each.acts for each in session.progress.values())
 
 
 def _takes(session: Session | None, word: str) -> bool:
@@ -164,9 +169,15 @@ def _unchecked(row: StatusRow, checked: str) -> str:
     return "" if looked else run.run_id
 
 
-def _drift(row: StatusRow, streaks: Streaks) -> Drift | None:
-    found = row.last_drift
-    if found is None or row.applied is None or found.digest != row.applied.digest or found.outcome in GOOD:
+def _unseen(row: StatusRow, looked: str) -> bool:
+    """Whether no drift check of what a minion shall have has ended, or was asked for."""
+    found, desired = row.last_drift, row.desired
+    return desired is not None and desired.digest not in (looked, found.digest if found else "")
+
+
+def _drift(row: StatusRow, streaks: Streaks, *, shadow: bool) -> Drift | None:
+    found, looked_at = row.last_drift, row.desired if shadow else row.applied
+    if found is None or looked_at is None or found.digest != looked_at.digest or found.outcome in GOOD:
         return None
     if row.last_run is not None and (row.last_run.finished or 0.0) >= (found.finished or 0.0):
         return None

@@ -7,13 +7,12 @@ follows from the store and the fleet, so that after a crash asking again is enou
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, assert_never
 
-import msgspec
 import structlog
 from cachetools import LRUCache
 
@@ -24,8 +23,9 @@ from controller.observe.redactor import Redactor
 from controller.observe.run_text import LONGEST_SUMMARY, requested
 from controller.policy.policy import MinionPolicy
 from controller.reconcile.confirmations import ConfirmationKeeper
-from controller.reconcile.confirming import ForgetConfirmation, NoteConfirmation, TakeBack
-from controller.reconcile.decision import (
+from controller.reconcile.deciding.confirming import ForgetConfirmation, NoteConfirmation, TakeBack
+from controller.reconcile.deciding.decision import reconcile
+from controller.reconcile.deciding.instructions import (
     AfterRun,
     Apply,
     ApplyMissed,
@@ -36,11 +36,10 @@ from controller.reconcile.decision import (
     Declined,
     Instruction,
     JoinRun,
-    ObservedState,
+    LookInShadow,
     ReleaseHold,
     Remediate,
     RemediateApplied,
-    Request,
     RequeueAfter,
     Resend,
     SendApplied,
@@ -52,8 +51,8 @@ from controller.reconcile.decision import (
     TimeOutRun,
     WaitForRemotes,
     WithConnection,
-    reconcile,
 )
+from controller.reconcile.deciding.observed_state import ObservedState, Request
 from controller.reconcile.documents import Documents
 from controller.reconcile.gating import OpenGate, RolloutGate
 from controller.reconcile.holds import hold_text, is_superseded, release
@@ -61,12 +60,15 @@ from controller.reconcile.jids import Jids
 from controller.reconcile.links import LinkFinder
 from controller.reconcile.live import LiveRevision
 from controller.reconcile.observation import GOOD, NO_STREAK, Streak, Streaks, is_by_minion, observe
-from controller.reconcile.open_runs import OpenTests, RunAges
 from controller.reconcile.plan import PushPlan, plan, with_needs
 from controller.reconcile.plan_text import headline
 from controller.reconcile.queue import WorkQueue
 from controller.reconcile.remote_lag import RemoteLag
 from controller.reconcile.revision_sources import moved_text
+from controller.reconcile.runs.causes import RunCauses
+from controller.reconcile.runs.open_runs import OpenTests, RunAges
+from controller.reconcile.runs.starter import RunRequest, RunStarter
+from controller.reconcile.sending import DocumentSender
 from controller.reconcile.touched import TouchedStates
 from controller.sessions.outbox import MinionOutbox
 from controller.sessions.room import LOOK_SECONDS, Room
@@ -83,15 +85,15 @@ from controller.store import (
 )
 from reactors.bus import Bus
 from reactors.clock_steps import ClockSteps
-from reactors.confirmation import ConfirmRules, digest_of_confirm_rules
-from reactors.remediation import AutonomyRules, digest_of_rules
 from reactors.windows import look, window_text
-from wire.messages import Autonomy, CheckCalls, Confirmed, Run, RunKind
+from wire.messages import CheckCalls
 from wire.server.server import Server
 
 log = structlog.get_logger("saltern.reconcile")
 
 SUSPENDED = "suspended in saltern.yaml"
+SHADOW = "in shadow by saltern.yaml"
+"""Nothing is applied there, and no function called that may change something."""
 RETRY_SECONDS = 10.0
 """Until a minion is looked at again after an error of ours."""
 MOST_TOGETHER = 64
@@ -102,22 +104,6 @@ _REVISIONS = 32
 """That are kept ready."""
 GATHER_SECONDS = 0.02
 """At most, from one step to the next."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunRequest:
-    """A run to start."""
-
-    kind: RunKind
-    keys: tuple[str, ...] | None
-    """Keys of states; None: all."""
-    reason: str
-    """Why, for people."""
-    test: bool = False
-    user: str = ""
-    """Who asks for it; empty: nobody does."""
-    applied: bool = False
-    """Of the document that was applied last, in place of the desired one."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -140,22 +126,23 @@ class Reconciler:
     rollouts: RolloutGate = field(default_factory=OpenGate)
     room: Room = field(default_factory=Room)
     confirmations: ConfirmationKeeper = field(init=False)
+    causes: RunCauses = field(init=False)
     _queue: WorkQueue = field(init=False)
     _ages: RunAges = field(init=False)
     _steps: ClockSteps = field(init=False)
     _causes: dict[str, int] = field(default_factory=dict)
     """Minion -> id of the event that changed its desired state and woke it."""
-    _reports: dict[str, int] = field(default_factory=dict)
-    """Minion -> id of the event of its newest run that failed or found drift."""
-    _run_events: dict[str, int] = field(default_factory=dict)
-    """Open run -> id of the event of its start."""
     _failures: dict[str, Streak] = field(default_factory=dict)
     _remediations: dict[str, Streak] = field(default_factory=dict)
     _checks: PushChecks = field(init=False)
     _tests: OpenTests = field(init=False)
     _touched: TouchedStates = field(init=False)
+    _looked: dict[str, str] = field(default_factory=dict)
+    """Minion in shadow -> digest of the document that it was asked to look at: it is asked once for each."""
     _links: LinkFinder = field(default_factory=LinkFinder, init=False)
     _outbox: MinionOutbox = field(init=False)
+    _send: DocumentSender = field(init=False)
+    _runs: RunStarter = field(init=False)
     _revisions: LRUCache[str, RevisionRecord] = field(default_factory=lambda: LRUCache(_REVISIONS), init=False)
     """Of the store, by their digests."""
     _requests: dict[str, Request] = field(default_factory=dict)
@@ -165,6 +152,7 @@ class Reconciler:
 
     def __post_init__(self) -> None:
         self._queue = WorkQueue(self.clock)
+        self.causes = RunCauses(self.store, self.bus)
         self._ages, self._steps = RunAges(self.clock), ClockSteps(self.clock)
         self.confirmations = ConfirmationKeeper(store=self.store, bus=self.bus, clock=self.clock)
         self._checks = PushChecks(store=self.store, bus=self.bus, metrics=self.metrics)
@@ -172,6 +160,17 @@ class Reconciler:
         self._touched = TouchedStates(store=self.store, documents=self.documents, bus=self.bus)
         self._outbox = MinionOutbox(
             store=self.store, bus=self.bus, server=self.server, count=self.metrics.sent, failed=self._retry
+        )
+        self._send = DocumentSender(documents=self.documents, outbox=self._outbox)
+        self._runs = RunStarter(
+            store=self.store,
+            bus=self.bus,
+            outbox=self._outbox,
+            ids=self.ids,
+            clock=self.clock,
+            causes=self.causes,
+            ages=self._ages,
+            tests=self._tests,
         )
 
     # --- the queue ---
@@ -296,10 +295,18 @@ class Reconciler:
         if rows and (waits := self.rollouts.waits(rows[0])):
             return waits
         policy = self.policy_of(rows[0]) if rows else self.live.policy
-        if policy.suspend:
-            return SUSPENDED
+        if policy.applies_nothing:
+            return SHADOW if policy.shadow else SUSPENDED
         window = look(policy.windows, now := self.clock())
         return "" if window.open or (manual and window.manual) else window_text(policy.windows, now)
+
+    def shadowed(self, minions: Collection[str]) -> frozenset[str]:
+        """Those of these minions that the policy has only looked at."""
+        if not self.live.has_bounds:
+            return frozenset()
+        rows = {row.minion.id: row for row in self.store.minions.status(sorted(minions))}
+        policies = {each: self.policy_of(rows[each]) if each in rows else self.live.policy for each in minions}
+        return frozenset(each for each, policy in policies.items() if policy.shadow)
 
     def grains_of(self, minion: str) -> Mapping[str, Any]:
         """What a minion said last."""
@@ -320,14 +327,15 @@ class Reconciler:
             checked=self._checks.checked.get(minion, ""),
             missed=self._checks.missed_in(minion),
         )
-        request, suspended = self._requests.get(minion), policy.suspend
+        request = self._requests.get(minion)
         lags, gated = bool(self.unfetched(row)), bool(self.rollouts.waits(row))
         state = observe(
             row,
             self.sessions.session(minion),
             streaks,
             request,
-            suspended=suspended,
+            suspended=policy.suspend,
+            looked=self._looked.get(minion, "") if policy.shadow else None,
             visited=self.live.visited(minion),
             lags=lags,
             gated=gated,
@@ -402,13 +410,13 @@ class Reconciler:
         minion = row.minion.id
         match instruction:
             case SendDesired():
-                self._send_desired(row, session)
+                self._send.document(session, row.desired)
             case SendApplied():
-                self._send_applied(row, session)
+                self._send.document(session, row.applied)
             case SendAutonomy(rules=rules):
-                self._send_autonomy(session, rules)
+                self._send.autonomy(session, rules)
             case SendConfirmed(rules=rules):
-                self._send_confirmed(session, rules)
+                self._send.confirmed(session, rules)
             case TakeApplied():
                 self._applied_without_run(row)
                 self.wake([minion])
@@ -422,14 +430,18 @@ class Reconciler:
                 self._remediate(row, session, drift_run, applied=True)
             case CheckPush(run_id=run_id):
                 order = RunRequest(kind="drift", keys=None, reason=self._checks.begin(row, run_id), test=True)
-                self.start(row, session, order)
+                self._runs.start(row, session, order)
+            case LookInShadow():
+                why = f"in shadow: {self._revision_reason(row)}"[:LONGEST_SUMMARY]
+                self._looked[minion] = row.desired.digest if row.desired else ""
+                self._runs.start(row, session, RunRequest(kind="drift", keys=None, reason=why, test=True))
             case ApplyMissed(drift_run=drift_run):
                 desired = self.documents.desired(row.desired.digest if row.desired else "")
                 keys = with_needs(self._checks.take(minion) & desired.chunks.keys(), desired)
                 order = RunRequest(kind="remediate", keys=keys, reason=f"missed by the plan {drift_run}")
-                self.start(row, session, order, event=self._reports.get(minion, 0))
+                self._runs.start(row, session, order, event=self.causes.report(minion))
             case Resend(run_id=run_id):
-                self._resend(run_id, session)
+                self._runs.resend(run_id, session)
             case CheckRun(run_id=run_id):
                 self._outbox.send(session, CheckCalls(run_ids=(run_id,)), partial(session.sent.add, run_id))
             case _:
@@ -440,7 +452,7 @@ class Reconciler:
     ) -> None:
         """Put drift right: all of it, what somebody touched, or what was applied last (`RunRequest.applied`)."""
         minion, now, keys = row.minion.id, self.clock(), None
-        event = self._reports.get(minion, 0)
+        event = self.causes.report(minion)
         if touched:
             keys = self._touched.begin(row, drift_run, now, event)
         else:
@@ -449,7 +461,7 @@ class Reconciler:
             held = row.applied if applied else row.desired
             keys = self._but_acting(minion, held.digest if held else "")
         request = RunRequest(kind="remediate", keys=keys, reason=f"drift {drift_run}", applied=applied)
-        self.start(row, session, request, event=event)
+        self._runs.start(row, session, request, event=event)
 
     def _but_acting(self, minion: str, digest: str) -> tuple[str, ...] | None:
         """The states to run for drift: those that act each time are left out; None: all."""
@@ -477,40 +489,11 @@ class Reconciler:
         self._tests.ended(run)
         keys = self.redactor.keys(run.minion, run.keys)
         if self.store.runs.finish(run_id, "lost", finished=now, summary=summary, keys=keys):
-            lost = self.bus.publish(f"saltern/run/{run_id}/lost", {"minion": run.minion}, cause=self.run_event(run))
+            lost = self.bus.publish(
+                f"saltern/run/{run_id}/lost", {"minion": run.minion}, cause=self.causes.run_event(run)
+            )
             self.metrics.runs_ended(run.kind, [("lost", now - run.created, run_id)])
             self.ended(run, "lost", cause=lost.id)
-
-    def _send_desired(self, row: StatusRow, session: Session) -> None:
-        desired = row.desired
-        if desired is None:
-            return
-        self._send_document(session, desired)
-
-    def _send_applied(self, row: StatusRow, session: Session) -> None:
-        applied = row.applied
-        if applied is not None:
-            self._send_document(session, applied)
-
-    def _send_document(self, session: Session, document: DesiredRecord | AppliedRecord) -> None:
-        message = self.documents.desire(document.generation, document.digest, session.held)
-        self._outbox.send(session, message, partial(setattr, session, "sent_digest", document.digest))
-
-    def _send_autonomy(self, session: Session, rules: AutonomyRules | None) -> None:
-        digest, plain = digest_of_rules(rules), {} if rules is None else msgspec.to_builtins(rules)
-        message = Autonomy(digest=digest, rules=plain)
-        self._outbox.send(session, message, partial(setattr, session, "autonomy", digest))
-
-    def _send_confirmed(self, session: Session, rules: ConfirmRules | None) -> None:
-        digest = digest_of_confirm_rules(rules)
-        message = Confirmed(digest=digest)
-        if rules is not None:
-            # What was sent may not have come yet: then nobody knows what a patch would have to fit.
-            held = session.held if session.sent_digest in ("", session.held) else ""
-            document = self.documents.desire(0, rules.confirmed, held)
-            plain = msgspec.to_builtins(rules)
-            message = Confirmed(digest=digest, rules=plain, base=document.base, patch=document.patch)
-        self._outbox.send(session, message, partial(setattr, session, "confirmed", digest))
 
     def _apply(self, row: StatusRow, session: Session, whole: bool) -> None:
         reason, keys, note = self._revision_reason(row), None, ""
@@ -521,7 +504,7 @@ class Reconciler:
                 return
             keys, note = changes.run, headline(changes)
         event = self._cause(row.minion.id)
-        self.start(row, session, RunRequest(kind="apply", keys=keys, reason=reason), note=note, event=event)
+        self._runs.start(row, session, RunRequest(kind="apply", keys=keys, reason=reason), note=note, event=event)
 
     def _prunes(self, row: StatusRow, changes: PushPlan) -> bool:
         """Whether a push without states to run takes some away, or prunes otherwise: then the minion looks."""
@@ -552,7 +535,7 @@ class Reconciler:
         words = ["sync", *(["--whole"] if asked.whole else []), *(["--test"] if test else [])]
         reason = requested(" ".join(words), asked.user)
         request = RunRequest(kind="preview" if test else "apply", keys=keys, reason=reason, test=test, user=asked.user)
-        run = self.start(row, session, request, event=self._causes[row.minion.id])
+        run = self._runs.start(row, session, request, event=self._causes[row.minion.id])
         self._answers[row.minion.id] = run.run_id
 
     def _pending(self, row: StatusRow) -> PushPlan:
@@ -570,7 +553,7 @@ class Reconciler:
 
     def _cause(self, minion: str) -> int:
         """The event that changed the desired state of the minion, or else that of its last failed run."""
-        return self._causes.pop(minion, 0) or self._reports.get(minion, 0)
+        return self._causes.pop(minion, 0) or self.causes.report(minion)
 
     def request(self, minions: Sequence[str], request: Request, cause: int = 0) -> dict[str, str | Declined | AfterRun]:
         """Decide at once on a request of a person: the id of a run of each minion, or why there is none yet.
@@ -596,116 +579,21 @@ class Reconciler:
             if before:
                 self._causes[minion] = before
 
-    def start(
-        self, row: StatusRow, session: Session, order: RunRequest, *, note: str = "", event: int = 0
-    ) -> RunRecord:
-        """Record a run of a document and ask the minion for it. The record comes first: a crash resumes."""
-        document = row.applied if order.applied else row.desired
-        if document is None:
-            raise ValueError(f"{row.minion.id} has no such document")
-        revision = document.revision if isinstance(document, AppliedRecord) else document.compiled_revision
-        run = RunRecord(
-            run_id=self.ids.next(),
-            minion=row.minion.id,
-            kind=order.kind,
-            created=self.clock(),
-            generation=document.generation,
-            revision=revision,
-            digest=document.digest,
-            keys=order.keys,
-            test=order.test,
-            reason=order.reason,
-            user=order.user,
-        )
-        self._outbox.create(run)
-        self._outbox.then(partial(self._begun, run, session))
-        data: dict[str, object] = {
-            "minion": run.minion,
-            "run": run.run_id,
-            "kind": run.kind,
-            "plan": note,
-            "cause": run.reason,
-        }
-        if order.kind == "drift":  # a check is quiet: only what it finds is published
-            self._send_run(run, session)
-            return run
-        data["states"] = len(run.keys) if run.keys is not None else "all"
-        published = self.bus.publish(f"saltern/run/{run.run_id}/new", data, cause=event, revision=row.attempted_label)
-        self._run_events[run.run_id] = published.id
-        self._send_run(run, session)
-        return run
-
-    def _begun(self, run: RunRecord, session: Session) -> None:
-        """A new run is recorded."""
-        if run.kind in ("apply", "remediate"):
-            session.applied = ""
-        if run.test:
-            self._tests.begun(run)
-        else:
-            self._ages.asked_at(run.minion, run.run_id, run.created)
-
-    def _resend(self, run_id: str, session: Session) -> None:
-        run = self.store.runs.get(run_id)
-        if run is not None and run.finished is None:
-            self._send_run(run, session)
-        elif run is not None:
-            self._tests.ended(run)
-
-    def _send_run(self, run: RunRecord, session: Session) -> None:
-        message = Run(
-            run_id=run.run_id,
-            kind=run.of_minion,
-            generation=run.generation,
-            digest=run.digest,
-            keys=run.keys,
-            test=run.test,
-        )
-        self._outbox.send(session, message, partial(session.sent.add, run.run_id))
-
     # --- what came of it ---
 
     def together(self) -> AbstractContextManager[None]:
         """What `ended` is told inside is stored with few statements."""
         return self._outbox.together()
 
-    def open_run_event(self, run_id: str) -> int:
-        """Id of the event of the start of a run that is open; 0 when it is not known."""
-        return self._run_events.get(run_id, 0)
-
-    def follow_run(self, run_id: str, event: int) -> None:
-        """A run that somebody else began: id of the event of its start."""
-        self._run_events[run_id] = event
-
-    def minion_went_back(self, run: RunRecord, back_from: str) -> None:
-        """A minion tells that it went back by itself from what nobody confirmed."""
-        data = {"id": run.minion, "run": run.run_id, "from": back_from, "cause": run.reason}
-        event = self.bus.publish(f"saltern/minion/{run.minion}/went-back", data, revision=run.revision)
-        self._run_events[run.run_id] = event.id
-
-    def minion_remediated(self, run: RunRecord, drift_run: str) -> None:
-        """A minion tells of a run that it began by itself: it follows from what it had found before."""
-        data = {"id": run.minion, "run": run.run_id, "drift": drift_run, "cause": run.reason}
-        cause = self._reports.get(run.minion, 0)
-        event = self.bus.publish(f"saltern/minion/{run.minion}/remediated", data, cause=cause, revision=run.revision)
-        self._run_events[run.run_id] = event.id
-
     def forget_run(self, run: RunRecord) -> None:
         """A run that says nothing of what is applied has ended."""
-        self._run_events.pop(run.run_id, None)
+        self.causes.forget_run(run.run_id)
         self._tests.ended(run)
 
     def never_began(self, run: RunRecord) -> None:
         """A run that was asked for was lost on its way, and the minion begins it no more."""
         self.forget_run(run)
         self.wake([run.minion])
-
-    def run_event(self, run: RunRecord) -> int:
-        """Id of the event of a run's start; 0 for a run that the minion began by itself."""
-        known = self._run_events.get(run.run_id)
-        if known is not None or run.kind not in ("apply", "remediate"):
-            return known or 0
-        event = self.store.events.newest(run.minion, [f"saltern/run/{run.run_id}/new"])  # from before a restart
-        return event.id if event is not None else 0
 
     def ended(self, run: RunRecord, outcome: str, cause: int = 0, back_from: str = "") -> None:
         """A run of the whole machine ended (once for each run): what it means for the minion's applied state.
@@ -717,13 +605,13 @@ class Reconciler:
             back_from: see `OwnRun.back_from`.
         """
         minion, now = run.minion, self.clock()
-        self._run_events.pop(run.run_id, None)
+        self.causes.forget_run(run.run_id)
         self._tests.ended(run)
         session = self.sessions.session(minion)
         if session is not None and run.kind != "drift" and run.run_id in session.sent:
             session.applied = ""  # from before this run
         if outcome not in GOOD:
-            self._reports[minion] = cause
+            self.causes.reported(minion, cause)
         if run.kind == "drift":
             self._checks.ended(run, outcome, cause)
             if outcome in GOOD or self._nothing_drifts(run.run_id):

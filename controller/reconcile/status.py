@@ -18,19 +18,30 @@ from controller.observe.redactor import Redactor
 from controller.observe.run_text import progress_text, short
 from controller.policy.explain import explained
 from controller.policy.policy import MinionPolicy
+from controller.reconcile.comparing.master_comparison import compared_with_master
 from controller.reconcile.confirmations import confirm_until, is_unconfirmed, unconfirmed_text
-from controller.reconcile.decision import Health, ObservedState, Sync, health_of, is_current, sync_of
+from controller.reconcile.deciding.decision import health_of, is_current, sync_of
+from controller.reconcile.deciding.observed_state import Health, ObservedState, Sync
 from controller.reconcile.documents import Documents
 from controller.reconcile.holds import hold_text, pull_name
 from controller.reconcile.plan import ChangeKind, PushPlan, plan
 from controller.reconcile.plan_text import Contents, change_views, pillar_text, plan_text, unknown_content
-from controller.reconcile.reconciler import SUSPENDED, Reconciler
+from controller.reconcile.reconciler import SHADOW, SUSPENDED, Reconciler
 from controller.reconcile.source_differences import ReadBlob, SourceDifferences
 from controller.reconcile.unnamed import prune_view, with_unnamed
 from controller.schema.errors import ServiceError
 from controller.schema.events import WhyState
+from controller.schema.fleet.comparisons import MinionComparison, SaltsSide
 from controller.schema.fleet.policies import PolicyView
-from controller.schema.minions import CompileView, HeldPull, HeldRevision, MinionStatus, Unconfirmed, VolatileRead
+from controller.schema.minions import (
+    CompileView,
+    HeldPull,
+    HeldRevision,
+    MinionStatus,
+    Unconfirmed,
+    VolatileRead,
+    stock_agent,
+)
 from controller.schema.plans import DriftView, MinionDiff, PruneView
 from controller.schema.requests import HistoryQuery
 from controller.schema.runs import HistoryEntry, RunView
@@ -88,8 +99,8 @@ class Status:
         """Why the policy forbids that something is applied on a minion now; empty where it does not."""
         row = self.known(minion)
         policy = self.reconciler.policy_of(row)
-        if policy.suspend:
-            return SUSPENDED
+        if policy.applies_nothing:
+            return SHADOW if policy.shadow else SUSPENDED
         return window_text(policy.windows, self.reconciler.clock()) or self.reconciler.rollouts.waits(row)
 
     def samples(self) -> Iterator[MinionSample]:
@@ -142,7 +153,7 @@ class Status:
             drifted=view.drift.chunks if view.drift else 0,
             ignored=_classes(row, view).get(IGNORED, 0),
             classes={each: count for each, count in _classes(row, view).items() if each != IGNORED},
-            message=f"running: {running[0]}"
+            message=f"{'running' if view.runs else 'checking'}: {running[0]}"
             if running
             else _lagging(self.reconciler.unfetched(row) if view.lags else ())
             or (self._gate(row) if view.gated and sync_of(view) is Sync.OUT_OF_SYNC and not errors else "")
@@ -156,6 +167,7 @@ class Status:
             running=running,
             pending_triggers=pending_triggers,
             problems=session.problems if session else (),
+            agent=session.agent if session else row.minion.agent,
         )
 
     def _unconfirmed(self, row: StatusRow) -> Unconfirmed | None:
@@ -170,13 +182,18 @@ class Status:
 
     async def diff(self, ids: Sequence[str]) -> list[MinionDiff]:
         """What is pending and what drifted on these minions; compared in a thread."""
-        rows = [(row, self.reconciler.observed(row).drift is not None) for row in self.store.minions.status(ids)]
+        rows = []
+        for row in self.store.minions.status(ids):
+            session = self.sessions.session(row.minion.id)
+            agent = stock_agent(session.agent if session is not None else row.minion.agent)
+            rows.append((row, agent, self.reconciler.observed(row).drift is not None))
         return await asyncio.to_thread(self._diffs, rows)
 
-    def _diffs(self, rows: Iterable[tuple[StatusRow, bool]]) -> list[MinionDiff]:
+    def _diffs(self, rows: Iterable[tuple[StatusRow, str, bool]]) -> list[MinionDiff]:
         sources, found, shown = SourceDifferences(self.read_blob), list[MinionDiff](), 0
-        for row, drifted in rows:
+        for row, agent, drifted in rows:
             one = self._diff(row, sources if shown < _MOST_TEXT else None, drifted=drifted)
+            one = replace(one, agent=agent) if agent else one
             shown += len(one.text)
             found.append(one)
         return found
@@ -230,6 +247,18 @@ class Status:
             errors=_texts(desired.errors),
             warnings=_texts(desired.warnings),
             volatile=tuple(reads),
+        )
+
+    def compare_with_master(self, theirs: SaltsSide) -> MinionComparison:
+        """What a Salt master compiles for a minion, compared with what is compiled here."""
+        row = self.known(theirs.minion)
+        desired = row.desired
+        return compared_with_master(
+            theirs,
+            self.documents.desired(desired.digest) if desired is not None and desired.generation else None,
+            _texts(desired.errors) if desired is not None else (),
+            self.redactor.of(theirs.minion),
+            str(self.reconciler.grains_of(theirs.minion).get("saltversion", "")),
         )
 
     def _documents(self, row: StatusRow) -> tuple[Desired | None, Desired | None]:
@@ -390,6 +419,8 @@ def _faulty(problems: Sequence[str]) -> str:
 
 def healed_by(minion: str, policy: MinionPolicy) -> str:
     """What takes drift back."""
+    if policy.shadow:
+        return "in shadow: nothing is applied"
     return "healed by itself" if policy.drift.mode == "remediate" else f"to heal it: saltern sync {minion} --whole"
 
 
@@ -403,6 +434,8 @@ def _message(row: StatusRow, view: ObservedState, errors: Sequence[str], policy:
         given_up = view.last_run is not None and policy.retry.wait(view.last_run.failures) is None
         return f"{last}; not tried again: retry.limit" if given_up else last
     match sync_of(view):
+        case Sync.SHADOW:
+            return _shadow_text(row, view)
         case Sync.UNKNOWN:
             return "nothing compiled yet"
         case Sync.OUT_OF_SYNC if not view.connected and policy.apply != "manual":
@@ -430,6 +463,15 @@ def _message(row: StatusRow, view: ObservedState, errors: Sequence[str], policy:
         return f"{acting} state{'' if acting == 1 else 's'} changing at each run (not-convergent)"
     count = len(row.desired.warnings) if row.desired else 0
     return f"{count} warning{'s' if count > 1 else ''} of its compile" if count else ""
+
+
+def _shadow_text(row: StatusRow, view: ObservedState) -> str:
+    if not view.generation:
+        return f"{SHADOW}; nothing compiled yet"
+    if row.last_drift is None or row.desired is None or row.last_drift.digest != row.desired.digest:
+        return f"{SHADOW}; not looked at yet"
+    count = view.drift.chunks if view.drift else 0
+    return f"{SHADOW}; a run would change {count or 'no'} state{'' if count == 1 else 's'}"
 
 
 def _classes(row: StatusRow, view: ObservedState) -> Mapping[str, int]:

@@ -11,12 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from controller.config.access import OPTIONS as ACCESS_OPTIONS
-from controller.config.settings import (
-    BadControllerSettings,
-    ControllerSettings,
-    load_whole,
-    settings_of_options,
-)
+from controller.config.checks import load_whole
+from controller.config.settings import BadControllerSettings, ControllerSettings, settings_of_options
 from options.document import Fault, Option
 
 RELOADED: frozenset[str] = frozenset(

@@ -27,8 +27,13 @@ from controller.schema.reports import (
     ResourceChange,
 )
 from highstate.pruned import no_longer_managed
+from highstate.types import state_title
 
 _STATES = Paragraph((Strong("States"),))
+_AS_SALT_FORETELLS = (
+    "Of stock minions this is as Salt's test=True foretells it: it looks at the machine as it is now, so what a state "
+    "does after an earlier one has acted is not foretold, nor what the check after the push finds."
+)
 _CONTEXT = 3
 """Lines around each change of a file."""
 NAMES_ONLY = -1
@@ -57,11 +62,25 @@ def class_head(each: ChangeClass) -> list[ReportBlock]:
             rows.append(((Quoted(hole.name, 80),), (_examples(hole),)))
         blocks.append(Table(("differs by minion", "examples"), tuple(rows)))
     if tests := [test for test in each.tests if test.outcome != "unreachable"]:
-        lines = tuple(
-            (Quoted(test.minion, 100), f": {test.outcome} ", Quoted(test.summary, 200)) for test in tests[:TOP]
-        )
-        blocks += [Paragraph((f"Asked by test=True: {counted(len(tests), 'minion')}",)), Bullets(lines), _STATES]
+        lines = tuple((*_tested_on(test), f": {test.outcome} ", Quoted(test.summary, 200)) for test in tests[:TOP])
+        blocks += [Paragraph((f"Asked by test=True: {counted(len(tests), 'minion')}",)), Bullets(lines)]
+        blocks += [*_not_foretold([test for test in tests if test.agent]), _STATES]
     return blocks
+
+
+def _tested_on(test: LiveTest) -> ReportLine:
+    """A minion that was asked; of a stock minion with its agent."""
+    return (Quoted(test.minion, 100), *((" (", Quoted(test.agent, 100), ")") if test.agent else ()))
+
+
+def _not_foretold(tests: Sequence[LiveTest]) -> Iterator[ReportBlock]:
+    """Of stock minions: what their word is worth, and which states it says little of."""
+    if not tests:
+        return
+    yield Paragraph((_AS_SALT_FORETELLS,))
+    for test in tests[:TOP]:
+        if unsure := [state_title(key) for key, entry in test.states.items() if entry.get("uncertain")]:
+            yield Paragraph(("Not foretold on ", Quoted(test.minion, 100), ": ", Quoted(", ".join(unsure), 400)))
 
 
 def _examples(hole: Hole) -> Piece:
@@ -143,4 +162,4 @@ def _test_runs(tests: Sequence[LiveTest]) -> Iterator[ReportBlock]:
     """What the asked minions say of each state."""
     for test in tests:
         if lines := list(state_lines(test.states)):
-            yield Fold((Strong("test=True"), " on ", Quoted(test.minion, 100)), (CodeBlock("\n".join(lines), "diff"),))
+            yield Fold((Strong("test=True"), " on ", *_tested_on(test)), (CodeBlock("\n".join(lines), "diff"),))

@@ -158,4 +158,12 @@ def _tested(each: ChangeClass) -> str:
         return ""
     answered = [test for test in each.tests if test.outcome != "unreachable"]
     failed = sum(test.failed > 0 or test.outcome in ("failed", "error") for test in answered)
-    return f"{len(answered)} asked" + (f", {failed} failed" if failed else "") if answered else "unreachable"
+    if not answered:
+        return "unreachable"
+    by_salt = sum(bool(test.agent) for test in answered)
+    said = [
+        f"{len(answered)} asked",
+        f"{failed} failed" if failed else "",
+        f"{by_salt} as Salt foretells" if by_salt else "",
+    ]
+    return ", ".join(filter(None, said))

@@ -1,7 +1,7 @@
 """The decision: how a rollout goes on. Pure; `controller.rollouts.rollouts` carries it out.
 
-Level-triggered as `controller.reconcile.decision`: the answer follows from the record and from what is observed now,
-so that a controller which was killed anywhere goes on by asking again.
+Level-triggered as `controller.reconcile.deciding.decision`: the answer follows from the record and from what is
+observed now, so that a controller which was killed anywhere goes on by asking again.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import TypeAlias
 from msgspec.structs import replace
 
 from controller.policy.policy import MinionPolicy
-from controller.reconcile.decision import ObservedState
+from controller.reconcile.deciding.observed_state import ObservedState
 from controller.rollouts.rollout import Batch, Phase, Rollout
 from reactors.windows import look
 

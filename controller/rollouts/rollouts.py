@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from controller.observe.rollout_metrics import RolloutMetrics
 from controller.policy.rollout import Approvals
-from controller.reconcile.decision import ObservedState
+from controller.reconcile.deciding.observed_state import ObservedState
 from controller.reconcile.documents import Documents
 from controller.reconcile.jids import Jids
 from controller.reconcile.live import LiveRevision

@@ -91,7 +91,7 @@ class OrchestrationPort(Protocol):
     def keeps(self, jid: str) -> bool:
         """Whether one goes on at the next start when the controller stops now."""
 
-    def control(self, context: RunnerContext, jid: str, step: str | None, wanted: Any) -> None:
+    async def control(self, context: RunnerContext, jid: str, step: str | None, wanted: Any) -> None:
         """Pause a step (until when, None: for ever), have it end there (`kill`), or take that back (`resume`)."""
 
 

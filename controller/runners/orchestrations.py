@@ -98,17 +98,17 @@ async def pause(
 ) -> None:
     """Have an orchestration wait before the step with this ID (any, without one), for so many seconds or for ever."""
     until = None if duration is None else context.ports.clock() + duration
-    context.ports.orchestrations.control(context, str(jid), state_id, until)
+    await context.ports.orchestrations.control(context, str(jid), state_id, until)
 
 
 async def resume(context: RunnerContext, jid: AnyValue, state_id: str | None = None) -> None:
     """Take a pause back."""
-    context.ports.orchestrations.control(context, str(jid), state_id, "resume")
+    await context.ports.orchestrations.control(context, str(jid), state_id, "resume")
 
 
 async def soft_kill(context: RunnerContext, jid: AnyValue, state_id: str | None = None) -> None:
     """Have an orchestration end before the step with this ID, or before the next one."""
-    context.ports.orchestrations.control(context, str(jid), state_id, "kill")
+    await context.ports.orchestrations.control(context, str(jid), state_id, "kill")
 
 
 async def resume_orchestration(context: RunnerContext) -> dict[str, Any]:

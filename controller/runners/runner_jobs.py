@@ -17,6 +17,7 @@ from typing import Any
 import msgspec
 import structlog
 
+from controller.access.principals import OF_MINION
 from controller.config.limits import RunnerLimits
 from controller.jobs.job_returners import returners_of
 from controller.observe.metrics import Metrics
@@ -98,12 +99,21 @@ class RunnerJobs:
             if len(self.running) >= self.limits.at_once:
                 self.on_refusal("at-once")
                 raise ControllerCallFailed(f"{self.limits.at_once} calls of runners go on already: try again later")
+            if self._of_minion(call.user) >= self.limits.of_minion:
+                self.on_refusal("of-minion")
+                raise ControllerCallFailed(
+                    f"{self.limits.of_minion} calls of this minion go on already: try again later"
+                )
             bound = await self._bound(call)
         except ControllerCallFailed as error:
             return self._refused(jid, call, error)
         event = self._publish(jid, call, "new", {}, call.cause)
         self._record(jid, call)
         return self._begin(jid, call, bound, event, listener)
+
+    def _of_minion(self, user: str) -> int:
+        """Calls of a minion that go on; 0 for everybody else."""
+        return sum(run.call.user == user for run in self.running.values()) if user.startswith(OF_MINION) else 0
 
     def _begin(
         self, jid: str, call: ControllerCall, bound: registry.BoundCall, event: int, listener: Listener | None

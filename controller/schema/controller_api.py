@@ -12,12 +12,14 @@ from controller.schema.blame import BlameView
 from controller.schema.events import EventView, WhyView
 from controller.schema.fleet.activity import ActivityQuery, ActivityView
 from controller.schema.fleet.adoption import AdoptQuestion, AdoptView
+from controller.schema.fleet.comparisons import MinionComparison, SaltsSide
 from controller.schema.fleet.listings import RevisionPage, RevisionsQuery, SearchQuery, SearchView
 from controller.schema.fleet.minion_details import MinionDetail
 from controller.schema.fleet.minion_pages import MinionPage, MinionPageQuery
 from controller.schema.fleet.notifications import NotificationsView, ReceiverTestView, SpooledMessage
 from controller.schema.fleet.policies import PolicyView
 from controller.schema.fleet.reloads import ReloadView
+from controller.schema.fleet.replacements import ReplacementQuestion, ReplacementView
 from controller.schema.fleet.rollouts import (
     QuarantineQuestion,
     QuarantineView,
@@ -215,6 +217,9 @@ class ControllerApi(Protocol):
     async def resume(self, target: TargetExpression, *, user: str = "") -> Sequence[str]:
         """The opposite of pause."""
 
+    async def compare_with_master(self, theirs: SaltsSide) -> MinionComparison:
+        """What a Salt master compiles for a minion, compared with what is compiled here."""
+
     async def confirm(self, target: TargetExpression, *, user: str = "") -> Sequence[str]:
         """Keep what `apply: confirm` has applied on these minions; ids of those on which something waited."""
 
@@ -289,6 +294,12 @@ class ControllerApi(Protocol):
 
     def ssh_visit(self, question: SshQuestion) -> AsyncIterator[SshVisitView]:
         """Visit machines; one item each, when it can be asked or could not be reached. Closing it ends the visits."""
+
+    async def replace_agents(self, question: ReplacementQuestion, *, user: str = "") -> AsyncIterator[ReplacementView]:
+        """Replace the agents of minions, or say what would be done; each step of each as it comes."""
+
+    def replacements(self) -> Sequence[ReplacementView]:
+        """How far agents are that are replaced, or were: of each minion the newest, those that go on first."""
 
     def ssh_raw(self, question: SshRawQuestion) -> AsyncIterator[SshRawView]:
         """Run a command on machines, or remove what is ours there; one item each, as they come."""

@@ -11,7 +11,7 @@ from wire.messages import KeyRole
 
 
 class KeyView(ApiStruct, frozen=True, kw_only=True):
-    """The key of a minion or of a relay."""
+    """The key of a minion, of a relay or of a gateway."""
 
     minion: str
     state: Literal["pending", "accepted", "rejected"]
@@ -19,9 +19,11 @@ class KeyView(ApiStruct, frozen=True, kw_only=True):
     first_seen: float
     changed: float
     conflict: bool = False
-    """It asks for an id that another key already has."""
+    """It asks for an id that another key already has, or for which another waits that came before it."""
     public_key: str = ""
     role: KeyRole = "minion"
+    salt_fingerprint: str = ""
+    """Of a stock minion: what `salt-call --local key.finger` prints there, as its gateway vouches."""
 
 
 class KeysQuery(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -38,7 +40,7 @@ class NewKeyQuestion(ApiStruct, frozen=True, kw_only=True, forbid_unknown_fields
     """`saltern key add`."""
 
     minion: str
-    """Id of the minion, or of the relay."""
+    """Id of the minion, of the relay or of the gateway."""
     public_key: str
     role: KeyRole = "minion"
 

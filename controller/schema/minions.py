@@ -9,10 +9,15 @@ import msgspec
 from controller.schema.remotes import RemoteStatus
 from controller.schema.structs import ApiStruct
 
-SyncName: TypeAlias = Literal["Synced", "OutOfSync", "Progressing", "Paused", "Held", "Unknown"]
+SyncName: TypeAlias = Literal["Synced", "OutOfSync", "Progressing", "Paused", "Shadow", "Held", "Unknown"]
 
 
-HealthName: TypeAlias = Literal["Healthy", "Degraded", "Drifted", "Failed", "Unreachable"]
+HealthName: TypeAlias = Literal["Healthy", "Progressing", "Degraded", "Drifted", "Failed", "Unreachable"]
+
+
+def stock_agent(agent: str) -> str:
+    """The agent of a stock minion at a gateway, `salt 3008.1`; empty for one of this project."""
+    return agent if agent.startswith("salt ") else ""
 
 
 class HeldPull(ApiStruct, frozen=True, kw_only=True):
@@ -94,6 +99,9 @@ class MinionStatus(ApiStruct, frozen=True, kw_only=True):
     """What still has to act on a change that an earlier run made, as a service that failed to restart."""
     problems: tuple[str, ...] = ()
     """What is wrong with the minion's own configuration, with its place: beacons that cannot run."""
+    agent: str = ""
+    """What is connected, or was when it was seen last, as it says itself; a stock minion at a gateway is
+    `salt 3008.1`. Empty: nothing was that said so."""
 
 
 class MinionPresence(ApiStruct, frozen=True, kw_only=True):
@@ -111,6 +119,11 @@ class MinionPresence(ApiStruct, frozen=True, kw_only=True):
     """What is wrong with its own configuration."""
     relay: str = ""
     """The relay by which it is connected."""
+    agent: str = ""
+    """What is connected, or was when it was seen last, as it says itself; a stock minion at a gateway is
+    `salt 3008.1`."""
+    shadow: bool = False
+    """Whether a policy keeps it in shadow: a Salt master drives it, and nothing is applied."""
 
 
 class VolatileRead(ApiStruct, frozen=True, kw_only=True):

@@ -93,5 +93,7 @@ class MinionDiff(ApiStruct, frozen=True, kw_only=True):
     drift_at: float | None = None
     heal: str = ""
     """What takes the drift back, for people; empty without drift."""
+    agent: str = ""
+    """Of a stock minion, `salt 3008.1`: its drift is what Salt's test=True said."""
     errors: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()

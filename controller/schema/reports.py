@@ -102,6 +102,9 @@ class LiveTest(ApiStruct, frozen=True, kw_only=True):
     """Those that this change touches."""
     drift: dict[str, Any] = msgspec.field(default_factory=dict)
     """Those that would change with the base as well."""
+    agent: str = ""
+    """Of a stock minion, `salt 3008.1`: its Salt foretold this by test=True, which looks at the machine as it is now,
+    and states that follow one that would act have `uncertain`. Empty: the minion planned it."""
     missed: dict[str, Any] = msgspec.field(default_factory=dict)
     """Those that the check after the push (`verify: apply`) would find and have applied; where it only may, they have
     `uncertain`: why."""

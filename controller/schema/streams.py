@@ -6,6 +6,7 @@ from typing import TypeAlias
 
 from controller.schema.errors import ErrorView
 from controller.schema.events import EventView
+from controller.schema.fleet.replacements import ReplacementView
 from controller.schema.fleet.ssh import SshRawView, SshVisitView
 from controller.schema.preview_stream import PreviewItem
 from controller.schema.runners import RunnerItem
@@ -21,5 +22,6 @@ StreamItem: TypeAlias = (
     | EventView
     | SshVisitView
     | SshRawView
+    | ReplacementView
     | ErrorView
 )

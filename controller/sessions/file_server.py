@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import contextlib
 from collections import OrderedDict
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
+from pathlib import Path
 
 from gitfs.tree.snapshot import BlobStart, Snapshot
 from wire.messages import BLOB_CHUNK, Blob, FileFound, FileList, FindFile, GetBlob, ListFiles
@@ -30,6 +31,8 @@ class FileServer:
         """By the digest of the revision: of pull requests that are applied."""
         self._shown: tuple[Snapshot, ...] = ()
         """All of them, replaced as a whole: a thread that answers sees the ones before or the ones after."""
+        self._offered: dict[str, list[Path]] = {}
+        """Files beside the trees, by the id of their content: once for each who offers it."""
 
     def use(self, snapshot: Snapshot) -> None:
         """This snapshot is the live one from now on."""
@@ -60,6 +63,17 @@ class FileServer:
         live = () if self._live is None else (self._live,)
         self._shown = (*live, *self._held.values(), *self._others.values())
 
+    @contextlib.contextmanager
+    def offered(self, oid: str, path: Path) -> Iterator[None]:
+        """While inside, minions may ask for the content of this file by this id. It is no secret."""
+        self._offered.setdefault(oid, []).append(path)
+        try:
+            yield
+        finally:
+            self._offered[oid].pop()
+            if not self._offered[oid]:
+                del self._offered[oid]
+
     def blob_start(self, oid: str, length: int) -> BlobStart | None:
         """The first bytes of a content of these snapshots; None for every other id. For any thread."""
         return next((found for each in self._shown if (found := each.blob_start(oid, length))), None)
@@ -89,6 +103,8 @@ class FileServer:
         live = self._live
         if live is None:
             return FileList(request=message.request, files={})
+        if message.saltenvs:
+            return FileList(request=message.request, files={}, saltenvs=tuple(live.saltenvs()))
         oids = {path: live.oid(path, message.saltenv) for path in live.list(message.prefix, message.saltenv)}
         found = {path: oid for path, oid in oids.items() if oid}
         modes = {path: live.mode(path, message.saltenv) or 0 for path in found}
@@ -98,6 +114,11 @@ class FileServer:
 
     def _blob(self, message: GetBlob) -> Blob | FileFound | FileList:
         """Part of a content by its id; a large one is never held whole."""
+        if offered := self._offered.get(message.oid):
+            with offered[0].open("rb") as file:
+                file.seek(message.offset)
+                piece, size = file.read(BLOB_CHUNK), file.seek(0, 2)
+            return Blob(request=message.request, oid=message.oid, offset=message.offset, total=size, data=piece)
         for snapshot in self._shown:
             total = snapshot.blob_size(message.oid)
             if total is not None:

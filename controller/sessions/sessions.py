@@ -98,7 +98,7 @@ class KeyRegistry:
 
 
 def _identity(record: KeyRecord) -> Identity:
-    return Identity(id=record.id, state=record.state, role=record.role)
+    return Identity(id=record.id, state=record.state, role=record.role, salt_fingerprint=record.salt_fingerprint)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +108,8 @@ class Progress:
     said: RunProgress
     at: float
     """When, in seconds since the epoch."""
+    acts: bool
+    """Whether the run may change the minion: it is no check and no run with test=True."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -134,6 +136,8 @@ class Session:
     """See `Hello.follows`."""
     relay: str = ""
     """Id of the relay that it is behind; empty: none."""
+    agent: str = ""
+    """What it says to be; a stock minion at a gateway is `salt 3008.1`."""
     sent_digest: str = ""
     """Digest of the document that was sent to it last; empty for none."""
     sent: set[str] = field(default_factory=set)

@@ -13,7 +13,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from controller.config.settings import BadControllerSettings, ControllerSettings, check_git, load_settings
+from controller.config.checks import check_git
+from controller.config.settings import BadControllerSettings, ControllerSettings, load_settings
 from controller.enrolment.tokens import BadEnrolmentToken, EnrolmentDesk
 from controller.setup.example_tree import CannotMakeTree, is_free, make_example_tree
 from controller.setup.first_configuration import configuration_text

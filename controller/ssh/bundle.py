@@ -27,6 +27,8 @@ from pathlib import Path
 
 ROOMS = ("extmods", "highstate", "matching", "minion", "options", "reactors", "wire")
 """Packages of ours that a minion imports."""
+PROGRAM_ROOMS = (*ROOMS, "controller", "gateway", "gitfs", "saltern")
+"""All of ours: of an agent that stays, with every verb that a minion's machine has."""
 OPTIONAL = ("cryptography",)
 _PIP_SECONDS = 600.0
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
@@ -71,22 +73,27 @@ class WorkerBundle:
         return self.path.read_bytes()
 
 
-def make_bundle(python: TargetPython, cachedir: Path, *, again: bool = False) -> WorkerBundle:
+def make_bundle(
+    python: TargetPython, cachedir: Path, *, again: bool = False, rooms: tuple[str, ...] = ROOMS
+) -> WorkerBundle:
     """The worker for a Python; made where it is not kept. NoBundle: there is none for it.
 
     Args:
         python: the target's.
-        cachedir: where workers are kept.
+        cachedir: where workers of these rooms are kept.
         again: make it even if it is kept.
+        rooms: packages of ours that it has.
     """
     cachedir.mkdir(mode=0o700, parents=True, exist_ok=True)
-    name = f"{python.version[0]}{python.version[1]}-{python.machine}-{python.libc or 'other'}-{_installed_digest()}"
+    name = (
+        f"{python.version[0]}{python.version[1]}-{python.machine}-{python.libc or 'other'}-{_installed_digest(rooms)}"
+    )
     kept = cachedir / f"{name}.tar.gz"
     if again or not kept.exists():
         with tempfile.TemporaryDirectory(prefix=".new-", dir=cachedir) as folder:
             staged = Path(folder) / "worker"
             staged.mkdir()
-            _copy_rooms(staged)
+            _copy_rooms(staged, rooms)
             if python.is_own():
                 _copy_libraries(staged)
                 if python.magic == MAGIC_NUMBER.hex():
@@ -99,10 +106,10 @@ def make_bundle(python: TargetPython, cachedir: Path, *, again: bool = False) ->
     return WorkerBundle(digest=hashlib.sha256(kept.read_bytes()).hexdigest(), path=kept)
 
 
-def _installed_digest() -> str:
+def _installed_digest(rooms: tuple[str, ...]) -> str:
     """Names what is installed: our own modules by size and time, libraries by their versions."""
     found = hashlib.sha256()
-    for room in ROOMS:
+    for room in rooms:
         for path in sorted(_root(room).rglob("*.py")):
             at = path.stat()
             found.update(f"{room} {path.name} {at.st_size} {at.st_mtime_ns}\n".encode())
@@ -135,10 +142,15 @@ def _libraries() -> list[importlib.metadata.Distribution]:
     return [found[name] for name in sorted(found)]
 
 
-def _copy_rooms(staged: Path) -> None:
-    for room in ROOMS:
-        ignored = shutil.ignore_patterns("__pycache__", "*.pyc")
+def _copy_rooms(staged: Path, rooms: tuple[str, ...]) -> None:
+    ignored = shutil.ignore_patterns("__pycache__", "*.pyc", "rooms")  # a wheel has the others in `saltern/rooms`
+    for room in rooms:
         shutil.copytree(_root(room), staged / room, ignore=ignored)
+    if "saltern" in rooms:
+        own = importlib.metadata.distribution("saltern")
+        folder = staged / f"saltern-{own.version}.dist-info"
+        folder.mkdir()
+        (folder / "METADATA").write_text(own.read_text("METADATA") or "", encoding="utf-8")
 
 
 def _copy_libraries(staged: Path) -> None:

@@ -16,11 +16,13 @@ HostKeys: TypeAlias = Literal["known", "accept-new", "ignore"]
 
 SUDO_PROMPT = "saltern-sudo-password:"
 _PYTHONS = "python3 python3.14 python3.13 python3.12 python3.11 /usr/bin/python3 /usr/local/bin/python3"
-_SHIM = (
+PYTHON_SHIM = (
     f"for p in {_PYTHONS}; do command -v $p >/dev/null 2>&1 && "
-    "$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && exec $p -I -c \"$1\"; done; "
+    "$p -I -S -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && exec $p -I {arguments}; done; "
     'echo "there is no Python 3.11 or later on this machine" >&2; exit 69'
 )
+"""A line for a shell that starts a Python which is new enough; {arguments}: of Python."""
+_SHIM = PYTHON_SHIM.format(arguments='-c "$1"')
 NO_PYTHON = 69
 _ASKPASS = """#!/bin/sh
 case "$1" in *assphrase*) printf '%s\\n' "$SALTERN_SSH_PASSPHRASE" ;; *) printf '%s\\n' "$SALTERN_SSH_PASSWORD" ;; esac
@@ -63,7 +65,9 @@ class SshCommands:
             "LogLevel=ERROR",
             *(["IdentitiesOnly=yes"] if target.identities_only else []),
         ]
-        words = ["ssh", "-T", "-F", self.config_file or "none", "-p", str(target.port), "-l", target.user]
+        # With a terminal ssh looks for `~.` in what it carries, which is no keyboard's.
+        session = ["-tt", "-e", "none"] if target.tty else ["-T"]
+        words = ["ssh", *session, "-F", self.config_file or "none", "-p", str(target.port), "-l", target.user]
         words += ["-i", target.priv or str(self.own_key)]
         for option in options:
             words += ["-o", option]
@@ -105,7 +109,7 @@ def raw_line(target: SshTarget, command: str) -> str:
 
 
 def _as_asked(target: SshTarget, words: list[str]) -> str:
-    lines = []
+    lines = ["stty raw -echo -iexten"] if target.tty else []  # bytes pass through the terminal as they are
     if target.cmd_umask:
         lines.append(f"umask {shlex.quote(target.cmd_umask)}")
     if target.set_path:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 from pathlib import Path
 
@@ -22,4 +23,13 @@ def own_key(folder: Path) -> Path:
         subprocess.run(command, check=True, capture_output=True, stdin=subprocess.DEVNULL, timeout=60)
     except (OSError, subprocess.SubprocessError) as error:
         raise BadRoster(f"no key pair could be made in {folder}: {error}; install openssh-client") from error
+    owned_as_above(folder, path, path.with_suffix(".rsa.pub"))
     return path
+
+
+def owned_as_above(folder: Path, *files: Path) -> None:
+    """Give what root has made to whom the folder above belongs: the controller's own user, who is to use it, too."""
+    if os.geteuid() == 0:
+        above = folder.parent.stat()
+        for each in (folder, *files):
+            os.chown(each, above.st_uid, above.st_gid, follow_symlinks=False)

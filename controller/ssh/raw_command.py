@@ -6,11 +6,11 @@ import asyncio
 from dataclasses import dataclass, replace
 
 from controller.schema.fleet.ssh import SshRawView
-from controller.ssh.command import HostKeys, SshCommands, raw_line
+from controller.ssh.command import SUDO_PROMPT, HostKeys, SshCommands, raw_line
 from controller.ssh.target import SshTarget
-from controller.ssh.visit import Visit, VisitFailed, explain
+from controller.ssh.visit import Visit, VisitFailed, end_ssh, explain, start_ssh
 
-_OF_SSH = 255
+OF_SSH = 255
 """The exit code of ssh itself."""
 _DEPLOY_SECONDS = 60.0
 
@@ -28,40 +28,56 @@ class RawCommand:
 
     async def on(self, target: SshTarget, commands: SshCommands) -> SshRawView:
         """Run it on a machine."""
-        process = await asyncio.create_subprocess_exec(
-            *commands.command(target, raw_line(target, self.line), self.host_keys),
-            stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
-            env=commands.environment(target),
-            start_new_session=True,
-        )
+        try:
+            process = await start_ssh(commands, target, raw_line(target, self.line), self.host_keys)
+        except VisitFailed as failed:
+            return SshRawView(minion=target.id, retcode=OF_SSH, error=f"{failed}; {failed.hint}")
         given = target.passwd.encode() + b"\n" if target.sudo and target.passwd else b""
         try:
             async with asyncio.timeout(target.timeout + self.seconds):
-                out, err = await self._communicate(process, given)
+                out, err = await self._communicate(process, given, when_asked=target.tty)
         except TimeoutError:
-            return SshRawView(minion=target.id, retcode=_OF_SSH, error=f"no end within {self.seconds:g} s")
+            return SshRawView(
+                minion=target.id, retcode=OF_SSH, error=f"no end within {target.timeout + self.seconds:g} s"
+            )
         finally:
-            if process.returncode is None:
-                process.kill()
-                await process.wait()
+            await end_ssh(process)
         code = process.returncode or 0
-        error = str(explain(target, code, err)) if code == _OF_SSH else ""
+        error = str(explain(target, code, err)) if code == OF_SSH else ""
         return SshRawView(minion=target.id, retcode=code, stdout=out, stderr=err, error=error)
 
-    async def _communicate(self, process: asyncio.subprocess.Process, given: bytes) -> tuple[str, str]:
+    async def _communicate(
+        self, process: asyncio.subprocess.Process, given: bytes, *, when_asked: bool
+    ) -> tuple[str, str]:
+        """What it prints. `when_asked`: a terminal would show a password that comes before it is asked for."""
         assert process.stdin  # noqa: S101 - a pipe, as the next two
         assert process.stdout  # noqa: S101
         assert process.stderr  # noqa: S101
-        process.stdin.write(given)
-        process.stdin.close()
-        out, err = await asyncio.gather(self._kept(process.stdout), self._kept(process.stderr))
+        before = bytearray()
+        if when_asked and given:
+            before = await self._answered(process.stdout, process.stdin, given)
+        else:
+            process.stdin.write(given)
+        if not when_asked:  # the end of the input of a terminal would be the end of the session
+            process.stdin.close()
+        out, err = await asyncio.gather(self._kept(process.stdout, before), self._kept(process.stderr, bytearray()))
         await process.wait()
         return out, err
 
-    async def _kept(self, reader: asyncio.StreamReader) -> str:
-        kept = bytearray()
+    async def _answered(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, given: bytes
+    ) -> bytearray:  # fmt: skip
+        """What comes before sudo asks, which is answered; all of it where it does not ask."""
+        prompt, before = SUDO_PROMPT.encode(), bytearray()
+        while len(before) <= self.most_output and (data := await reader.read(4096)):
+            before += data
+            if prompt in before:
+                writer.write(given)
+                ended = await reader.read(1)  # the line of the question
+                return before.replace(prompt, b"", 1) + (b"" if ended == b"\n" else ended)
+        return before
+
+    async def _kept(self, reader: asyncio.StreamReader, kept: bytearray) -> str:
         while data := await reader.read(64 * 1024):
             kept += data[: max(0, self.most_output - len(kept))]
         return kept.decode("utf-8", "replace")
@@ -87,5 +103,5 @@ async def wipe(visit: Visit, seconds: float) -> SshRawView:
         async with asyncio.timeout(visit.target.timeout + seconds):
             await visit.run()
     except (VisitFailed, TimeoutError) as error:
-        return SshRawView(minion=minion, retcode=_OF_SSH, error=str(error) or "no end in time")
+        return SshRawView(minion=minion, retcode=OF_SSH, error=str(error) or "no end in time")
     return SshRawView(minion=minion, retcode=0)

@@ -17,6 +17,7 @@ import yaml
 
 from controller.config.ssh import SshSettings
 from controller.ssh.target import BadRoster, SshTarget, target_of
+from highstate.render.yaml.loader import load_yaml
 
 _MOST_BYTES = 16 * 1024 * 1024
 _ANSIBLE_SECONDS = 60.0
@@ -96,9 +97,14 @@ def _flat(text: str, place: str) -> dict[str, Any]:
 
     try:
         rendered = SandboxedEnvironment(undefined=jinja2.StrictUndefined).from_string(text).render()
-        found = yaml.load(rendered, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)) or {}  # noqa: S506 - safe
-    except (jinja2.TemplateError, yaml.YAMLError, RecursionError) as error:
-        raise BadRoster(f"{place}: {error}") from error
+        found = load_yaml(rendered) or {}
+    except jinja2.TemplateError as error:
+        line = f":{error.lineno}" if isinstance(error, jinja2.TemplateSyntaxError) else ""
+        raise BadRoster(f"{place}{line}: {error}") from error
+    except (yaml.YAMLError, RecursionError) as error:
+        mark = getattr(error, "problem_mark", None)
+        line = f":{mark.line + 1}" if mark is not None else ""
+        raise BadRoster(f"{place}{line}: {getattr(error, 'problem', None) or error}") from error
     if not isinstance(found, dict):
         raise BadRoster(f"{place}: a roster is a mapping of ids to machines")
     return {str(name): entry for name, entry in found.items()}

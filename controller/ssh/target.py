@@ -5,17 +5,25 @@ Names are those of Salt's rosters (https://docs.saltproject.io/en/latest/topics/
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from options.near_names import did_you_mean
 from wire.keys import valid_minion_id
 
-_TEXTS = ("host", "user", "passwd", "priv", "priv_passwd", "sudo_user", "thin_dir", "set_path", "cmd_umask")
-_NOT_BUILT = {
-    "tty": "the session carries bytes, which a terminal would change: have sudo need none (`Defaults !requiretty`)",
-    "ssh_pre_flight": "run what is needed first with `saltern ssh -r`",
-}
+_TEXTS = ("host", "user", "passwd", "priv", "priv_passwd", "sudo_user", "thin_dir", "set_path", "cmd_umask",
+          "ssh_pre_flight")  # fmt: skip
+_NOT_BUILT = {"ssh_pre_hook": "run the command on the controller yourself, before `saltern ssh`"}
+
+_KNOWN = frozenset(
+    {
+        *_TEXTS,
+        *_NOT_BUILT,
+        *("port", "timeout", "sudo", "identities_only", "ssh_options", "minion_opts", "tty", "ssh_pre_flight_args"),
+    }
+)
 
 
 class BadRoster(Exception):
@@ -46,6 +54,11 @@ class SshTarget:
     """Folder of the worker and of the minion's files; empty: `/var/lib/saltern-ssh`, or below the user's home."""
     set_path: str = ""
     cmd_umask: str = ""
+    tty: bool = False
+    """Whether the session has a terminal, as sudo wants it with `requiretty`."""
+    ssh_pre_flight: str = ""
+    """Path of a script on the controller, that prepares the machine."""
+    ssh_pre_flight_args: tuple[str, ...] = ()
 
     def with_given(self, given: Mapping[str, Any]) -> SshTarget:
         """It with what somebody who asks gives in place of the roster's."""
@@ -71,11 +84,14 @@ def target_of(minion: str, entry: Any, defaults: Mapping[str, Any], place: str) 
     if not isinstance(said, Mapping):
         raise BadRoster(f"{where}: an entry is a host, or a mapping with `host`")
     given = {**defaults, **{str(key): value for key, value in said.items() if value is not None}}
+    for name in given.keys() - _KNOWN:
+        if hint := did_you_mean(name, _KNOWN):  # others are for other programs, and pass as in Salt
+            raise BadRoster(f"{where}: `{name}` is no key of an entry: {hint}")
     for name, hint in _NOT_BUILT.items():
         if given.pop(name, None):
             raise BadRoster(f"{where}: {name} is not supported: {hint}")
     if not given.get("host"):
-        raise BadRoster(f"{where}: there is no `host`")
+        raise BadRoster(f"{where}: there is no `host`, the name or address of the machine")
     return _checked(minion, given, where)
 
 
@@ -97,6 +113,8 @@ def _checked(minion: str, given: Mapping[str, Any], where: str) -> SshTarget:
         raise BadRoster(f"{where}: port or timeout is out of its range")
     if not isinstance(options, list | tuple) or not isinstance(minion_opts, Mapping):
         raise BadRoster(f"{where}: ssh_options is a list, and minion_opts a mapping")
+    if not texts.get("ssh_pre_flight", "/").startswith("/"):
+        raise BadRoster(f"{where}: ssh_pre_flight is the whole path of a script on the controller")
     return SshTarget(
         id=minion,
         port=port,
@@ -105,5 +123,17 @@ def _checked(minion: str, given: Mapping[str, Any], where: str) -> SshTarget:
         identities_only=bool(given.get("identities_only")),
         ssh_options=tuple(str(each) for each in options),
         minion_opts=dict(minion_opts),
+        tty=bool(given.get("tty")),
+        ssh_pre_flight_args=_words(given.get("ssh_pre_flight_args"), where),
         **texts,
     )
+
+
+def _words(given: Any, where: str) -> tuple[str, ...]:
+    """Of a list, or of one text as a shell splits it."""
+    if isinstance(given, list | tuple):
+        return tuple(str(each) for each in given)
+    try:
+        return tuple(shlex.split(str(given))) if given else ()
+    except ValueError as error:
+        raise BadRoster(f"{where}: ssh_pre_flight_args: {error}") from error

@@ -19,7 +19,8 @@ from controller.config.limits import SshLimits
 from controller.schema.errors import ServiceError
 from controller.schema.fleet.ssh import SshQuestion, SshRawQuestion, SshRawView, SshTargetsView, SshVisitView
 from controller.sessions.sessions import Sessions
-from controller.ssh.raw_command import RawCommand, deploy_key, wipe
+from controller.ssh.pre_flight import run_pre_flight
+from controller.ssh.raw_command import OF_SSH, RawCommand, deploy_key, wipe
 from controller.ssh.rosters import Rosters
 from controller.ssh.target import BadRoster, SshTarget
 from controller.ssh.visit import Visit, VisitFailed, VisitPorts
@@ -145,6 +146,10 @@ class SshVisits:
                 if question.wipe:
                     visit = Visit(target=target, ports=ports, host_keys=question.host_keys, wipe=True)
                     return await wipe(visit, question.timeout)
+                try:
+                    await self._prepare(target, question, ports)
+                except VisitFailed as error:
+                    return SshRawView(minion=target.id, retcode=OF_SSH, error=str(error))
                 run = RawCommand(question.command, question.host_keys, question.timeout, self.limits.output_bytes)
                 return await run.on(target, ports.commands)
 
@@ -221,7 +226,7 @@ class SshVisits:
                     drift=drift,
                     new_worker=question.new_worker,
                 )
-                each = self._begin(visit, deploy=question.key_deploy)
+                each = self._begin(visit, question)
             each.holders += 1
             opened.append(each)
         try:
@@ -232,27 +237,28 @@ class SshVisits:
                 if not each.holders:
                     self._finish(each)
 
-    def _begin(self, visit: Visit, *, deploy: bool) -> _Open:
+    def _begin(self, visit: Visit, question: SshQuestion) -> _Open:
         ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         before = self._open.get(visit.target.id)
         after = None if before is None or before.task.done() else before.task
-        task = asyncio.create_task(self._visit(visit, ready, after, deploy=deploy))
+        task = asyncio.create_task(self._visit(visit, ready, after, question))
         each = self._open[visit.target.id] = _Open(visit=visit, task=task, ready=ready)
         return each
 
     async def _visit(
-        self, visit: Visit, ready: asyncio.Future[None], after: asyncio.Task[None] | None, *, deploy: bool
+        self, visit: Visit, ready: asyncio.Future[None], after: asyncio.Task[None] | None, question: SshQuestion
     ) -> None:
         """Visit a machine until its agent has ended; `after`: the visit that ends there now."""
         minion = visit.target.id
         try:
             await self._gone(minion, after)
-            await self._stay(visit, ready, deploy=deploy)
+            await self._stay(visit, ready, question)
         except VisitFailed as error:
-            if not ready.done():
-                log.warning("visit failed", minion=minion, host=visit.target.host, error=str(error))
-                ready.set_exception(error)
-                ready.exception()
+            log.warning("visit failed", minion=minion, host=visit.target.host, error=str(error))
+            _fail(ready, error)
+        except Exception as error:  # of one machine; others are visited on
+            log.exception("visit failed", minion=minion, host=visit.target.host)
+            _fail(ready, VisitFailed(f"the controller failed to visit it: {type(error).__name__}", "see its log"))
         finally:
             if not ready.done():
                 ready.cancel()
@@ -260,7 +266,11 @@ class SshVisits:
             if (each := self._open.get(minion)) is not None and each.visit is visit:
                 del self._open[minion]
 
-    async def _stay(self, visit: Visit, ready: asyncio.Future[None], *, deploy: bool) -> None:
+    async def _prepare(self, target: SshTarget, question: SshQuestion, ports: VisitPorts) -> None:
+        again = question.pre_flight or self.rosters.settings.ssh_run_pre_flight
+        await run_pre_flight(target, ports.commands, question.host_keys, self.limits, again=again)
+
+    async def _stay(self, visit: Visit, ready: asyncio.Future[None], question: SshQuestion) -> None:
         """Connect, in turn, and stay. Raises VisitFailed."""
         running: asyncio.Task[None] | None = None
         try:
@@ -268,8 +278,9 @@ class SshVisits:
                 if self.sessions.session(visit.target.id) is not None:
                     ready.set_result(None)  # it has an agent of its own, or that of the last visit is still there
                     return
-                if deploy:
+                if question.key_deploy:
                     await deploy_key(visit.target, visit.host_keys, visit.ports.commands, self.limits.output_bytes)
+                await self._prepare(visit.target, question, visit.ports)
                 running = asyncio.create_task(visit.run())
                 seconds = visit.target.timeout + self.limits.start_seconds
                 await asyncio.wait((running, ready), timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
@@ -309,6 +320,12 @@ class SshVisits:
         task = asyncio.create_task(each.visit.finish())
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+
+
+def _fail(ready: asyncio.Future[None], error: VisitFailed) -> None:
+    if not ready.done():
+        ready.set_exception(error)
+        ready.exception()
 
 
 async def _outcome(each: _Open) -> SshVisitView:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from sqlalchemy import Connection, Row, bindparam, delete, exists, insert, or_, select, text, update
+from sqlalchemy import Connection, Row, and_, bindparam, delete, exists, insert, or_, select, text, tuple_, update
 from sqlalchemy.exc import IntegrityError
 
 from controller.store.database import Database
@@ -19,10 +19,14 @@ _TOGETHER = 500
 """Keys of one statement."""
 
 _other = keys.alias("other")
+_earlier = tuple_(_other.c.first_seen, _other.c.public_key) < tuple_(keys.c.first_seen, keys.c.public_key)
+# Two questions, since each is answered by a partial index of its own.
 _taken = exists().where(
-    _other.c.id_folded == keys.c.id_folded, _other.c.public_key != keys.c.public_key, _other.c.state == "accepted"
+    _other.c.id_folded == keys.c.id_folded, _other.c.public_key != keys.c.public_key, text("other.state = 'accepted'")
 )
-_rows = select(keys, _taken.label("conflict"))
+_waits_behind = exists().where(_other.c.id_folded == keys.c.id_folded, text("other.state = 'pending'"), _earlier)
+_conflict = or_(_taken, and_(keys.c.state == "pending", _waits_behind))
+_rows = select(keys, _conflict.label("conflict"))
 _row_of = _rows.where(keys.c.public_key == bindparam("asked"))
 _page = _rows.where(keys.c.public_key > bindparam("after")).order_by(keys.c.public_key).limit(bindparam("count"))
 _is_accepted = text("state = 'accepted'")
@@ -43,6 +47,7 @@ class DecidedKey:
     id: str
     role: KeyRole
     state: KeyStatus
+    salt_fingerprint: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +117,22 @@ class Keys:
             found = connection.execute(_rows.where(keys.c.public_key.in_(states)))
             return {record.public_key: record for record in map(_record, found)}
 
+    def vouched(self, fingerprints: Mapping[str, str]) -> list[KeyRecord]:
+        """Note the fingerprints of RSA keys that a gateway vouches for; the records that are other now.
+
+        Args:
+            fingerprints: by public key, as Salt shows them.
+        """
+        with self.database.write() as connection:
+            connection.execute(
+                update(keys)
+                .where(keys.c.public_key == bindparam("asked"))
+                .values(salt_fingerprint=bindparam("vouched_for")),
+                [{"asked": key, "vouched_for": found} for key, found in fingerprints.items()],
+            )
+            rows = connection.execute(_rows.where(keys.c.public_key.in_(fingerprints)))
+            return [_record(row) for row in rows]
+
     def request(self, public_key: str, minion_id: str, now: float, role: KeyRole = "minion") -> KeyRecord:
         """The record of a key that asks for an id; a new one is pending, a known one keeps what it asked for first.
 
@@ -176,6 +197,7 @@ def _row(key: DecidedKey, now: float) -> dict[str, object]:
         "first_seen": now,
         "changed": now,
         "role": key.role,
+        "salt_fingerprint": key.salt_fingerprint,
     }
 
 
@@ -211,7 +233,12 @@ def _find(connection: Connection, name: str) -> list[KeyRecord]:
     """Keys with this id, fingerprint or public key; a public key is found by the index."""
     if (known := _by_public(connection, name)) is not None:
         return [known]
-    named = or_(keys.c.id == name, keys.c.fingerprint == name, keys.c.public_key == name)
+    named = or_(
+        keys.c.id == name,
+        keys.c.fingerprint == name,
+        keys.c.public_key == name,
+        and_(keys.c.salt_fingerprint == name, keys.c.salt_fingerprint != ""),
+    )
     return [_record(row) for row in connection.execute(_rows.where(named).order_by(keys.c.first_seen))]
 
 

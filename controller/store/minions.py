@@ -21,6 +21,8 @@ from controller.store.run_tables import runs
 from controller.store.schema import applied, confirmations, desired, holds, keys, minions, revisions
 from controller.store.schema import runs as run_table
 
+MOST_AGENT = 255
+"""Characters that are kept of what an agent says to be."""
 _WITHOUT_GRAINS = [column for column in minions.c if column.name != "grains"]
 _APPLYING = ("apply", "remediate")
 
@@ -59,7 +61,7 @@ _ACCEPTED_OF = select(minions.c.id).where(_HAS_KEY, minions.c.id.in_(bindparam("
 _OF_IDS = select(minions).where(minions.c.id.in_(bindparam("ids", expanding=True)))
 _GREETED: dict[str, Any] = {
     "last_seen": bindparam("now"),
-    **{name: bindparam(f"new_{name}") for name in ("grains", "session", "held")},
+    **{name: bindparam(f"new_{name}") for name in ("grains", "session", "held", "agent")},
 }
 _GREET_AGAIN = update(minions).where(minions.c.id == bindparam("of")).values(_GREETED)
 _GREET_FIRST = insert(minions).values({"id": bindparam("of"), "epoch": "", "paused": False, **_GREETED})
@@ -73,6 +75,8 @@ class GreetedMinion:
     grains: Mapping[str, Any]
     session: str
     held: str
+    agent: str = ""
+    """What it is: see `controller.sessions.sessions.Session.agent`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +121,7 @@ class Minions:
                 "new_grains": msgspec.msgpack.encode(said.grains),
                 "new_session": said.session,
                 "new_held": said.held,
+                "new_agent": said.agent[:MOST_AGENT],
             }
             for minion, said in greetings.items()
         }
@@ -256,4 +261,5 @@ def _record(row: Mapping[Any, Any]) -> MinionRecord:
         epoch=row["epoch"],
         last_seen=row["last_seen"],
         paused=bool(row["paused"]),
+        agent=row["agent"],
     )

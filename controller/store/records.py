@@ -35,8 +35,11 @@ class KeyRecord:
     first_seen: float
     changed: float
     conflict: bool = False
-    """Another key is accepted for this id, or for one that differs in case only."""
+    """Another key is accepted for this id, or for one that differs in case only; or it waits, and another came before
+    it that waits for the same. Salt denies such a key."""
     role: KeyRole = "minion"
+    salt_fingerprint: str = ""
+    """Of the RSA key of a stock minion, as Salt shows it; empty: it is none, or no gateway vouches for it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,6 +55,8 @@ class MinionRecord:
     """Epoch of the controller to which it last said hello."""
     last_seen: float | None = None
     paused: bool = False
+    agent: str = ""
+    """What was connected last, as it said itself; empty: nothing that said so."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

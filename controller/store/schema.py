@@ -21,7 +21,7 @@ from sqlalchemy import (
 
 from controller.store.column_types import INTEGER, TEXT, short_text
 
-HEAD = "0027"
+HEAD = "0030"
 """The newest migration."""
 
 metadata = MetaData(
@@ -64,7 +64,9 @@ keys = Table(
     Column("first_seen", Float, nullable=False),
     Column("changed", Float, nullable=False),
     Column("role", short_text(16), nullable=False, server_default="minion"),
+    Column("salt_fingerprint", short_text(95), nullable=False, server_default=""),
     _partial_index("one_accepted_key", "id_folded", unique=True, where="state = 'accepted'"),
+    _partial_index("waiting_keys_of_id", "id_folded", "first_seen", where="state = 'pending'"),
 )
 
 minions = Table(
@@ -79,6 +81,7 @@ minions = Table(
     Column("paused", Boolean, nullable=False),
     Column("last_run", INTEGER),
     Column("last_drift", INTEGER),
+    Column("agent", short_text(255), nullable=False, server_default=""),
 )
 
 revisions = Table(
@@ -497,6 +500,14 @@ notification_spool = Table(
     Column("body", LargeBinary, nullable=False),
 )
 """Messages that wait for their receivers, and those that were given up."""
+
+agent_replacements = Table(
+    "agent_replacements",
+    metadata,
+    Column("minion", ForeignKey("minions.id", ondelete="CASCADE"), primary_key=True),
+    Column("record", LargeBinary, nullable=False),
+)
+"""Agents that are replaced, or were."""
 
 version = Table("alembic_version", MetaData(), Column("version_num", short_text(32), primary_key=True))
 """Alembic's own table, read here so that Alembic need not be loaded."""

@@ -22,6 +22,7 @@ from controller.store.drift.unnamed import PruneReports
 from controller.store.events import Events
 from controller.store.facts import FactsTable
 from controller.store.holds import Holds
+from controller.store.jobs.agent_replacements import Replacements
 from controller.store.jobs.listing import JobListing
 from controller.store.jobs.table import JobTable
 from controller.store.keys import Keys
@@ -90,6 +91,7 @@ class Store:
         self.run_events = RunEventCounts(database)
         self.events = Events(database)
         self.search = Search(database)
+        self.replacements = Replacements(database)
         self.reports = Reports(database)
         self.queues = Queues(database)
         self.orchestrations = Orchestrations(database)

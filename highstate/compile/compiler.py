@@ -283,7 +283,6 @@ class Compilation:
         """What a render of these files is given."""
         settings = self.settings
         opts = {
-            "state_top": settings.state_top,
             "state_auto_order": settings.state_auto_order,
             "nodegroups": settings.nodegroups,
             "jinja_env": settings.jinja_env,
@@ -291,6 +290,7 @@ class Compilation:
             "saltenv": settings.saltenv,
             "pillarenv": settings.pillarenv,
             **settings.opts,
+            "state_top": f"salt://{settings.state_top}",
         }
         return RenderContext(
             minion=self.minion,

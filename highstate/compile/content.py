@@ -48,7 +48,9 @@ _NO_SOURCES = frozenset(
 _CONFIGURED = {
     "alias": ("aliases.file",),
     "docker": ("docker.machine", "docker.url", "docker.version"),
+    "elasticsearch": ("elasticsearch",),
     "host": ("hosts.file",),
+    "influxdb": tuple(f"influxdb.{name}" for name in ("host", "password", "port", "user")),
     "iptables": ("iptables.save_filters",),
     "kubernetes": tuple(
         f"kubernetes.{name}"
@@ -72,6 +74,7 @@ _CONFIGURED = {
             "verify_ssl",
         )
     ),
+    "mongodb": tuple(f"mongodb.{name}" for name in ("host", "password", "port", "user")),
     "mysql": tuple(
         f"mysql.{name}"
         for name in ("db", "default_file", "default_group", "host", "pass", "port", "ssl", "unix_socket", "user")
@@ -83,10 +86,16 @@ _CONFIGURED = {
     "postgres": tuple(
         f"postgres.{name}" for name in ("bins_dir", "host", "maintenance_db", "pass", "port", "timeout", "user")
     ),
+    "slack": ("slack", "slack.api_key", "slack.api_url", "slack.hook"),
+    "syslog": ("syslog_ng.binary_path", "syslog_ng.config_file"),
     "x509": ("x509_signing_policies",),
+    "zabbix": ("zabbix", "zabbix.password", "zabbix.url", "zabbix.user"),
 }
 """State module, or what its name begins with up to `_` -> the options of the minion's configuration that it reads, and
 that grains or pillar may set."""
+
+_PROFILED = frozenset(("elasticsearch",))
+"""State modules whose argument `profile` may name such an option."""
 
 _CONDITIONS = frozenset(("onlyif", "unless", "check_cmd"))
 
@@ -310,7 +319,10 @@ class _Reader:
 
     def _unforeseen(self) -> None:
         """Slots, functions in conditions and states of the tree's own modules may read anything of the minion."""
-        for option in _CONFIGURED.get(self.chunk.state.partition("_")[0], ()):
+        options = _CONFIGURED.get(self.chunk.state.partition("_")[0], ())
+        if self.chunk.state in _PROFILED and isinstance(profile := self.arguments.get("profile"), str):
+            options = (*options, profile)
+        for option in options:
             for root in ("grains", "pillar"):
                 self.sources.record(root, option)
                 if option in (known := self.context.sources.roots[root]):

@@ -31,9 +31,9 @@ OF_THE_FLEET = ("mine.get", "saltutil.runner", "sdb.get")
 
 _FUNCTIONS = """
     cp.cache_dir cp.cache_file cp.cache_files cp.cache_local_file cp.cache_master cp.get_dir cp.get_file cp.get_template
-    cp.get_url cp.is_cached cp.push cp.recv cp.stat_file hashutil.base64_decodefile hashutil.base64_encodefile
-    hashutil.digest_file hashutil.github_signature pillar.ext pillar.show_top sys.list_functions
-    sys.list_modules sys.doc test.get_opts test.provider test.providers test.random_hash test.version
+    cp.get_url cp.is_cached cp.push cp.push_dir cp.recv cp.stat_file hashutil.base64_decodefile
+    hashutil.base64_encodefile hashutil.digest_file hashutil.github_signature pillar.ext pillar.show_top
+    sys.list_functions sys.list_modules sys.doc test.get_opts test.provider test.providers test.random_hash test.version
     test.versions_information test.versions_report config.gather_bootstrap_script config.manage_mode grains.setval
     grains.set grains.setvals grains.append grains.remove grains.delkey grains.delval
 """

@@ -77,6 +77,7 @@ from wire.messages import (
     FactRequest,
     FileFound,
     FileList,
+    FilePushed,
     Grains,
     Heartbeat,
     Held,
@@ -367,7 +368,9 @@ class Agent:
             case ResultRefused():
                 log.error("event=result_refused run_id=%s reason=%s", event.run_id, event.reason)
                 self._acknowledged(event.run_id, asked_by)
-            case FileFound() | FileList() | Blob() | MineFound() | StatesFound() | Published() | Refused():
+            case (
+                FileFound() | FileList() | Blob() | MineFound() | StatesFound() | Published() | FilePushed() | Refused()
+            ):
                 self._files.answer(event)
 
     def _accept_run(self, run: Run, link: ControllerLink) -> None:

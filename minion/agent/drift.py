@@ -20,7 +20,7 @@ from wire.messages import Run
 
 log = logging.getLogger(__name__)
 
-NO_SCHEDULE = frozenset(("watch", "ignore", "prune"))
+NO_SCHEDULE = frozenset(("watch", "ignore", "prune", "shadow"))
 """What else a document says about drift."""
 
 

@@ -20,6 +20,7 @@ from wire.messages import (
     Blob,
     FileFound,
     FileList,
+    FilePushed,
     MineFound,
     PublishCall,
     Published,
@@ -36,7 +37,7 @@ ANSWER_TIMEOUT = 60.0
 OFFLINE_TIMEOUT = 10.0
 """Seconds that a question waits while the controller is unreachable: long enough for its restart."""
 
-Answer = FileFound | FileList | Blob | MineFound | StatesFound | Published | Refused
+Answer = FileFound | FileList | Blob | MineFound | StatesFound | Published | FilePushed | Refused
 
 
 class Asker(Protocol):

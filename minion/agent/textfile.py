@@ -8,9 +8,7 @@ of an agent that is idle. What the last runs were is kept on disk, so that a res
 from __future__ import annotations
 
 import logging
-import os
 import resource
-import secrets
 import sys
 import time
 from collections import Counter
@@ -21,7 +19,7 @@ from typing import NamedTuple
 import msgspec
 
 from minion.agent.drift_watch import WATCHED
-from minion.machine.durable_files import write_whole
+from minion.machine.durable_files import write_readable, write_whole
 from wire.messages import RunResult
 
 log = logging.getLogger(__name__)
@@ -129,7 +127,7 @@ class Textfile:
             return
         self._written, self._due = now, now + EVERY
         try:
-            _replace(self._path, "".join(self._lines(agent)).encode())
+            write_readable(self._path, "".join(self._lines(agent)).encode())
             self._failed = ""
         except OSError as error:
             why = error.strerror or str(error)  # without the name that was drawn
@@ -222,17 +220,3 @@ def _read(path: Path) -> _Kept:
     except (OSError, msgspec.MsgspecError) as error:
         log.warning("event=metrics_unreadable path=%s dropped=true error=%s", path, error)
         return _Kept()
-
-
-def _replace(path: Path, data: bytes) -> None:
-    """Replace a file that others read, in a folder that another user may own: no name there is followed. OSError."""
-    fresh = path.with_name(f".{path.name}.{secrets.token_hex(8)}.new")
-    fd = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
-    try:
-        with open(fd, "wb") as file:  # noqa: PTH123  (a descriptor, not a path)
-            file.write(data)
-            os.fchmod(fd, 0o644)
-        fresh.replace(path)
-    except BaseException:
-        fresh.unlink(missing_ok=True)
-        raise

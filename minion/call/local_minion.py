@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from minion.execution import LowstateSource
     from minion.execution.lowstate_sources import RootsCompiler
     from minion.spool.files import Controller
-    from wire.messages import PublishCall, Published, Refused
+    from wire.messages import FilePushed, PublishCall, Published, PushFile, Refused
 
 
 @dataclass(frozen=True)
@@ -55,14 +55,22 @@ class LocalMinion:
             make_run_hooks=self.run_hooks,
             fire=self.fire,
             publish=None if local else self.publish,
+            push=None if local else self.push,
         )
 
     def publish(self, question: PublishCall) -> Published | Refused:
         """Have the controller call others (`publish.publish`), by way of the agent of this machine."""
-        from wire.messages import Published, Refused
+        from minion.spool.files import answer_of
+        from wire.messages import Published
 
-        answer = self.controller.ask(question)
-        return answer if isinstance(answer, Published | Refused) else Refused(message="an answer of another kind came")
+        return answer_of(self.controller, question, Published)
+
+    def push(self, piece: PushFile) -> FilePushed | Refused:
+        """Have the controller keep a piece of a file (`cp.push`), by way of the agent of this machine."""
+        from minion.spool.files import answer_of
+        from wire.messages import FilePushed
+
+        return answer_of(self.controller, piece, FilePushed)
 
     def fire(self, tag: str, data: Mapping[str, Any]) -> str:
         """Give an event to the agent of this machine; why it is not sent, if it is not."""

@@ -113,7 +113,7 @@ Hosts: TypeAlias = Annotated[
     Prepare(_hosts),
 ]
 ControllerKeyTexts: TypeAlias = Annotated[
-    Mapping[str, str], Wanted("a key, or a mapping of what `master` has to keys"), Prepare(_controller_keys)
+    Mapping[str, str], Wanted("a key, or a mapping of hosts, as they are written, to keys"), Prepare(_controller_keys)
 ]
 MasterType: TypeAlias = Annotated[Literal["str", "failover", "distributed", "disable"], Prepare(_master_type)]
 Rounds: TypeAlias = Annotated[int, Wanted("a whole number from 1, or -1 for no limit", ge=-1)]
@@ -237,6 +237,15 @@ NOT_USED = (
     "kubernetes.proxy",
     "kubernetes.username",
     "kubernetes.verify_ssl",
+    "elasticsearch",
+    "influxdb.host",
+    "influxdb.password",
+    "influxdb.port",
+    "influxdb.user",
+    "mongodb.host",
+    "mongodb.password",
+    "mongodb.port",
+    "mongodb.user",
     "mysql.charset",
     "mysql.db",
     "mysql.default_file",
@@ -256,6 +265,16 @@ NOT_USED = (
     "redis_sentinel.host",
     "redis_sentinel.password",
     "redis_sentinel.port",
+    "slack",
+    "slack.api_key",
+    "slack.api_url",
+    "slack.hook",
+    "syslog_ng.binary_path",
+    "syslog_ng.config_file",
+    "zabbix",
+    "zabbix.password",
+    "zabbix.url",
+    "zabbix.user",
     "postgres.bins_dir",
     "postgres.host",
     "postgres.maintenance_db",

@@ -36,6 +36,7 @@ NEEDLESS: tuple[tuple[str, str], ...] = (
         "the controller reads it (docs/access.md); on a minion it means nothing",
         "publisher_acl publisher_acl_blacklist external_auth permissive_acl token_expire peer peer_run",
     ),
+    ("the controller reads it, and a minion sends files (`cp.push`) all the same", "file_recv file_recv_max_size"),
     ("metrics are served for Prometheus (docs/metrics.md)", "master_stats master_stats_event_iter metrics tracing"),
     (
         "every connection is encrypted and authenticated by CURVE, in both directions",
@@ -103,7 +104,7 @@ NEEDLESS: tuple[tuple[str, str], ...] = (
         "`saltern ssh` has nothing of it (docs/ssh.md)",
         """ssh_keepalive ssh_keepalive_count_max ssh_keepalive_interval
         ssh_list_nodegroups ssh_log_file ssh_scan_ports ssh_scan_timeout
-        ssh_use_home_key ssh_merge_pillar ssh_run_pre_flight regen_thin
+        ssh_use_home_key ssh_merge_pillar regen_thin
         thin_exclude_saltexts thin_extra_mods thin_saltext_allowlist thin_saltext_blocklist min_extra_mods
         enable_ssh_minions""",
     ),
@@ -169,7 +170,8 @@ NEEDLESS: tuple[tuple[str, str], ...] = (
         "it is an option of the controller",
         """auto_accept reactor event_return event_return_blacklist event_return_whitelist master_job_cache engines
         interface autosign_timeout permissive_pki_access cluster_pool_port range_server
-        ssh_config_file ssh_identities_only ssh_passwd ssh_port ssh_priv_passwd ssh_sudo ssh_sudo_user ssh_timeout
+        ssh_config_file ssh_identities_only ssh_passwd ssh_port ssh_priv_passwd ssh_run_pre_flight ssh_sudo
+        ssh_sudo_user ssh_timeout
         ssh_user ssh_priv ssh_options ssh_max_procs""",
     ),
     (
@@ -209,7 +211,6 @@ LACKING: tuple[tuple[str, str], ...] = (
     ("the wire is ZeroMQ", "transport"),
     ("SLS without a shebang are jinja|yaml", "renderer"),
     ("jinja_env and jinja_sls_env have these settings", "jinja_lstrip_blocks jinja_trim_blocks"),
-    ("`cp.push` is not built", "file_recv file_recv_max_size"),
     (
         "the API and salt-api's addresses (docs/salt-api.md) have the options of `api`",
         "netapi_allow_raw_shell netapi_enable_clients rest_cherrypy rest_tornado rest_wsgi",
@@ -269,7 +270,6 @@ _DEFAULTS: Mapping[str, tuple[Any, ...]] = {
     "gpg_decrypt_must_succeed": (True,),
     "eauth_tokens": ("localfs",),
     "netapi_enable_clients": ([],),
-    "file_recv_max_size": (100,),
     "http_request_timeout": (3600,),
     "http_connect_timeout": (20.0, 20),
     "http_max_body": (107374182400,),

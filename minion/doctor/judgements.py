@@ -155,25 +155,36 @@ def unit_active(unit: str, state: str | None) -> CheckFinding:
     return well("service", f"{unit} is active")
 
 
-def controller_port(where: str, outcome: ProbeOutcome, error: str) -> CheckFinding:
-    """A controller listens where the configuration says."""
+def controller_port(
+    where: str, outcome: ProbeOutcome, error: str, *, host: str = "master", port: str = "master_port"
+) -> CheckFinding:
+    """A controller listens where the configuration says. `host`, `port`: the options that say it."""
     if outcome == "curve":
         return well("controller", f"{where} answers")
     text, todo = {
-        "unresolved": (f"{where}: {error}", "write an address that this machine knows as `master`"),
-        "refused": (f"nothing listens at {where}", "start the controller, or write its ret_port as `master_port`"),
-        "foreign": (f"what listens at {where} is no controller", "write its ret_port as `master_port`"),
+        "unresolved": (f"{where}: {error}", f"write an address that this machine knows as `{host}`"),
+        "refused": (f"nothing listens at {where}", f"start the controller, or write its ret_port as `{port}`"),
+        "foreign": (f"what listens at {where} is no controller", f"write its ret_port as `{port}`"),
         "plain": (f"a Salt master, or another ZeroMQ program, listens at {where}", "write the controller's address"),
     }.get(outcome, (f"{where} is not reached: {error or 'no answer'}", "let the firewalls between pass TCP"))
     return fail("controller", text, todo)
 
 
-def controller_key(where: str, look: HandshakeLook) -> CheckFinding:
-    """What answers there proves the key that the configuration has."""
+def controller_key(where: str, look: HandshakeLook, file: str, option: str = "controller_key") -> CheckFinding:
+    """What answers there proves the key that the configuration has.
+
+    Args:
+        where: it answers.
+        look: what was seen.
+        file: the configuration.
+        option: that has the key: `controller_key`, or `relay_key` where a relay listens.
+    """
     if look.proved:
         return well("controller key", f"{where} proves the key of the configuration")
-    todo = "if that is your controller, write what `saltern key controller` prints there as controller_key here"
-    return fail("controller key", f"{where} does not prove the key of the configuration", todo)
+    prints = "saltern relay --key" if option == "relay_key" else "saltern key controller"
+    other = "" if option == "relay_key" else "; if a relay listens there, write its key as relay_key"
+    todo = f"if that is yours, write what `{prints}` prints there as {option} into {file}{other}"
+    return fail("controller key", f"{where} does not prove the key of {option} in {file}", todo)
 
 
 def own_key(fingerprint: str, accepted: bool | None) -> CheckFinding:

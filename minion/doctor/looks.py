@@ -20,8 +20,11 @@ from wire.keys import KeyPair
 from wire.messages import Heartbeat
 
 SYSTEMCTL_SECONDS = 10.0
-_WATCHED = zmq.EVENT_HANDSHAKE_SUCCEEDED | zmq.EVENT_HANDSHAKE_FAILED_AUTH
+_WATCHED = zmq.EVENT_HANDSHAKE_SUCCEEDED | zmq.EVENT_HANDSHAKE_FAILED_AUTH | zmq.EVENT_DISCONNECTED
 """Never EVENT_HANDSHAKE_FAILED_PROTOCOL: see `wire.client`."""
+
+_BROKEN_HANDSHAKES = 3
+"""So many in a row are no chance; libzmq dials again after 0.1 s."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -156,9 +159,14 @@ def shake_hands(host: str, port: int, controller_key: str, keys: KeyPair | None,
 
 
 def _event(monitor: zmq.Socket[bytes], end: float) -> int | None:
-    if not monitor.poll(max(0, int(1000 * (end - time.monotonic())))):
-        return None
-    return int(struct.unpack("=Hi", monitor.recv_multipart()[0])[0])
+    """How the handshake ended; None: it did not, or broke off again and again, as with another key."""
+    for _ in range(_BROKEN_HANDSHAKES):
+        if not monitor.poll(max(0, int(1000 * (end - time.monotonic())))):
+            return None
+        event = int(struct.unpack("=Hi", monitor.recv_multipart()[0])[0])
+        if event != zmq.EVENT_DISCONNECTED:
+            return event
+    return None
 
 
 def _heartbeat(opened: zmq.Socket[bytes], end: float) -> tuple[float | None, float]:

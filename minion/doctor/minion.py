@@ -45,7 +45,7 @@ def examine(config_dir: Path, seconds: float) -> Iterator[CheckFinding]:
     yield judgements.unit_active(UNIT, looks.unit_state(UNIT))
     keys = _own_keys(settings)
     for controller in controllers:
-        yield from _controller(controller, keys, seconds)
+        yield from _controller(controller, keys, seconds, file)
 
 
 def of_this_machine() -> Iterator[CheckFinding]:
@@ -72,7 +72,7 @@ def _own_keys(settings: MinionSettings) -> KeyPair | None:
         return None
 
 
-def _controller(controller: KnownController, keys: KeyPair | None, seconds: float) -> Iterator[CheckFinding]:
+def _controller(controller: KnownController, keys: KeyPair | None, seconds: float, file: str) -> Iterator[CheckFinding]:
     address = controller.address
     where = f"{address.host} port {address.request_port}"
     outcome, error = probe(address.host, address.request_port, seconds)
@@ -81,10 +81,10 @@ def _controller(controller: KnownController, keys: KeyPair | None, seconds: floa
         return
     if address.relay_key:  # the controller is behind it, and known to a session alone
         look = looks.shake_hands(address.host, address.request_port, address.relay_key, None, seconds)
-        yield judgements.controller_key(f"the relay {where}", look)
+        yield judgements.controller_key(f"the relay {where}", look, file, "relay_key")
         return
     look = looks.shake_hands(address.host, address.request_port, address.controller_key, None, seconds)
-    yield judgements.controller_key(where, look)
+    yield judgements.controller_key(where, look, file)
     if not look.proved:
         return
     if keys is None:

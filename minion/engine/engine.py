@@ -21,7 +21,7 @@ from minion.engine.conditions import ConditionUnknown, checked, condition
 from minion.engine.foretold import brings_anything, doubtful, foretell, may_have_packages
 from minion.engine.ignored import Ignoring, PlannedState, shown
 from minion.engine.registry import Function, UnknownState, find, mod_watch
-from minion.engine.results import exception_text, failed_result, not_convergent, perform, system_text
+from minion.engine.results import exception_text, failed_result, not_convergent, perform, system_text, unknown_result
 from minion.machine.failure import ContentUnknown, StateFailed
 from minion.machine.functions import ConditionFunctions, KnownFunctions
 from minion.machine.plan import Change, Machine, Plan, Reader
@@ -240,7 +240,7 @@ class StateEngine:
                 return self._tree_state(chunk, arguments, watched)
             return self._planned(chunk, function, arguments, watched, doubts)
         except (ConditionUnknown, ContentUnknown) as unknown:
-            result = StateResult(name=chunk.name, result=None, comment=f"{_NOT_KNOWN}: {unknown}")
+            result = unknown_result(chunk, f"{_NOT_KNOWN}: {unknown}")
             result = self._instead(chunk, arguments, watched, result)
             if self._foreseen is not None and result.result is not True:
                 self._to_come.add((chunk.state, chunk.name))
@@ -306,7 +306,7 @@ class StateEngine:
         if left:
             return failed_result(chunk, not_convergent(comment, left), changes, work.warnings)
         return StateResult(
-            name=chunk.name,
+            name=self._name(chunk),
             result=True,
             comment=printable(comment),
             changes=printable_in(changes),
@@ -378,11 +378,12 @@ class StateEngine:
         warnings += doubts
         if function.spec.supplied:
             self._supply(own, function.spec.supplied, arguments)
-        plan = function.call(self._reader, chunk.name, **own)
+        name = self._name(chunk)
+        plan = function.call(self._reader, name, **own)
         warnings += plan.warnings
         if not plan.changes:
             comment = plan.test_comment if self._test and plan.test_comment else plan.comment
-            result = StateResult(name=chunk.name, result=plan.result, comment=printable(comment), warnings=warnings)
+            result = StateResult(name=name, result=plan.result, comment=printable(comment), warnings=warnings)
             own_check = "check_cmd" in function.spec.parameters
             cleanup = None if plan.cleanup is None or self._test else _Cleanup(perform=plan.cleanup)
             return Prepared(chunk=chunk, predicted=result if own_check else self._checked(chunk, result), work=cleanup)
@@ -398,7 +399,7 @@ class StateEngine:
             plan, own = followed.plan, dict(followed.arguments)
         changes = shown(plan.changes)
         result = StateResult(
-            name=chunk.name,
+            name=name,
             result=plan.test_result,
             comment=printable(plan.pending),
             changes=printable_in(changes),
@@ -426,8 +427,9 @@ class StateEngine:
         self, ignoring: Ignoring, chunk: Chunk, function: Function, first: PlannedState
     ) -> PlannedState:
         """The plan that leaves what is ignored as it is."""
-        there = chunk.state != "file" or self._looked_at.stat(chunk.name) is not None
-        again = partial(function.call, self._reader, chunk.name)
+        name = self._name(chunk)
+        there = chunk.state != "file" or self._looked_at.stat(name) is not None
+        again = partial(function.call, self._reader, name)
         return ignoring.replanned(chunk, first, lambda own: again(**own), function.spec.parameters, there=there)
 
     def _said_of(
@@ -465,6 +467,14 @@ class StateEngine:
             self._foreseen.brought.append(brings_anything(self._foreseen, chunk))
         return predicted
 
+    def _name(self, chunk: Chunk) -> str:
+        """The name that the state's function gets."""
+        if chunk.state != "file" or not chunk.name.startswith("~"):
+            return chunk.name
+        from minion.providers.homes import with_home  # an idle agent has no providers in memory
+
+        return with_home(self._reader, chunk.name)
+
     def _supply(self, own: dict[str, Any], names: frozenset[str], arguments: Mapping[str, Value]) -> None:
         """Add what the function gets of the engine."""
         for name in names:
@@ -478,4 +488,4 @@ class StateEngine:
     def _remaining(self, chunk: Chunk, work: _Work) -> list[Change]:
         if not work.plan.converges:
             return []
-        return list(work.function.call(self._reader, chunk.name, **work.arguments).changes)
+        return list(work.function.call(self._reader, self._name(chunk), **work.arguments).changes)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from minion.machine.machine import LocalMachine
     from minion.providers.vault.of_minion import MinionVault
     from minion.spool.state_queue import StateQueue
-    from wire.messages import FactAnswer, PublishCall, Published, Refused
+    from wire.messages import FactAnswer, FilePushed, PublishCall, Published, PushFile, Refused
 
 
 class LowstateSource(Protocol):
@@ -73,6 +73,8 @@ class Context:
     """Asks the controller what others have (`GetMine.asked`); None: there is no controller."""
     publish: Callable[[PublishCall], Published | Refused] | None = None
     """Has others called, by the controller; None: there is no controller."""
+    push: Callable[[PushFile], FilePushed | Refused] | None = None
+    """Sends a piece of a file for the controller to keep; None: there is no controller."""
     tree_has_modules: Callable[[], bool] | None = None
     """Whether the tree has modules for minions; None: it has to be asked."""
     journal: Journal | None = None

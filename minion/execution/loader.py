@@ -30,7 +30,9 @@ _NAMES = """
     apache
     archive
     at
+    augeas
     beacons
+    cabal
     cloud
     bower
     cmd
@@ -45,6 +47,7 @@ _NAMES = """
     disk
     dnsutil
     docker
+    elasticsearch
     environ
     event
     file
@@ -60,6 +63,7 @@ _NAMES = """
     helm
     hosts
     http
+    influxdb
     ini
     ip
     ipset
@@ -77,6 +81,7 @@ _NAMES = """
     match
     memcached
     mine
+    mongodb
     monit
     mount
     mysql
@@ -94,6 +99,7 @@ _NAMES = """
     publish
     rabbitmq
     quota
+    raid
     random
     rsync
     redis
@@ -106,6 +112,7 @@ _NAMES = """
     slsutil
     sqlite3
     snap
+    slack
     smtp
     ssh
     state
@@ -113,6 +120,7 @@ _NAMES = """
     supervisord
     sys
     sysctl
+    syslog_ng
     sysrc
     system
     test
@@ -123,6 +131,7 @@ _NAMES = """
     virtualenv
     x509
     xml
+    zabbix
 """
 
 MODULES = tuple(_NAMES.split())
@@ -134,18 +143,21 @@ Function = Callable[..., Any]
 
 _LOCATIONS = {
     **{name: f"servers.{name}" for name in ("apache", "rabbitmq")},
-    **{name: f"servers.{name}" for name in ("apache", "haproxy", "monit", "nginx")},
+    **{name: f"servers.{name}" for name in ("apache", "haproxy", "monit", "nginx", "syslog_ng")},
+    "cabal": "haskell.cabal",
     "gem": "ruby.gem",
     **{name: f"javascript.{name}" for name in ("bower", "npm")},
     **{name: f"php.{name}" for name in ("composer", "pecl")},
     "rsync": "transfer.rsync",
-    "smtp": "messages.smtp",
+    **{name: f"messages.{name}" for name in ("slack", "smtp")},
+    "augeas": "documents.augeas",
     "xml": "documents.xml",
     **{
         name: f"{name}.module"
         for name in (
             "cloud",
             "docker",
+            "elasticsearch",
             "file",
             "git",
             "mysql",
@@ -160,13 +172,16 @@ _LOCATIONS = {
             "state",
             "vault",
             "x509",
+            "zabbix",
         )
     },
-    **{name: f"storage.{name}" for name in ("lvm", "quota")},
+    **{name: f"storage.{name}" for name in ("lvm", "quota", "raid")},
     **{name: f"security.{name}" for name in ("acl",)},
     **{name: f"keys.{name}" for name in ("acme", "gpg", "tls")},
     **{name: f"keys.{name}" for name in ("acme", "gpg")},
+    "influxdb": "stores.influxdb",
     "memcached": "stores.memcached",
+    "mongodb": "stores.mongodb",
     "redis": "stores.redis",
     "sqlite3": "stores.sqlite",
     **{name: f"security.{name}" for name in ("acl", "selinux")},

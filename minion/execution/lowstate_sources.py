@@ -158,7 +158,7 @@ class SentStates(HeldCompiler):
         return self._compiled(self.desired, list(self.desired.chunks))
 
     def sls(self, names: Sequence[str], saltenv: str, pillar_override: Mapping[str, Any] | None) -> Compiled:
-        """The same."""
+        """All of them: the controller has compiled these SLS alone."""
         return self._compiled(self.desired, list(self.desired.chunks))
 
     def around(self, chunks: Sequence[Chunk]) -> Sequence[Chunk]:

@@ -17,7 +17,6 @@ cmd.run_chroot: Salt's ends every process below the new root when it is done; us
 cmd.shell_info: use cmd.run
 config.gather_bootstrap_script: it fetches a program of Salt's
 cp.cache_file_ssh cp.hash_file_ssh cp.recv: inner parts of Salt's
-cp.push cp.push_dir: a minion sends no files to the controller
 disk.format disk.resize2fs disk.tune disk.wipe: too much is lost by a wrong word; use cmd.run
 disk.hdparms disk.hpa disk.iostat disk.smart_attributes: use cmd.run
 dnsutil.parse_zone: read zones with the tools of the name server
@@ -26,6 +25,8 @@ docker.compare_container_networks docker.compare_containers docker.compare_netwo
 docker.get_client_args: inner parts of Salt's
 docker.login docker.logout: manage ~/.docker/config.json with file.managed
 docker.script docker.script_retcode: use docker.copy_to and docker.run
+elasticsearch.flush_synced: servers have no synced flush since version 8; use elasticsearch.flush
+elasticsearch.mapping_delete: no server deletes a mapping since version 2; make an index anew
 file.check_file_meta file.extract_hash file.get_managed: inner parts of Salt's; use file.check_managed_changes
 file.list_backup file.list_backups_dir: use file.list_backups
 file.psed: use file.replace
@@ -167,12 +168,16 @@ state.orchestrate: orchestration belongs to the controller
 state.pkg: for salt-ssh
 status.master status.ping_master status.proxy_reconnect: use saltern status on the controller
 tls.maybe_fix_ssl_version: it mends certificates of a Salt of 2014
+syslog_ng.set_binary_path: use the option syslog_ng.binary_path
+syslog_ng.set_config_file: use the option syslog_ng.config_file
+syslog_ng.set_parameters: use the options syslog_ng.config_file and syslog_ng.binary_path
 sys.list_returner_functions sys.list_returners sys.returner_argspec sys.returner_doc: there are no returners yet
 sys.list_runner_functions sys.list_runners sys.runner_argspec sys.runner_doc: runners are the controller's
 sys.list_renderers sys.renderer_doc sys.state_schema: see docs/salt-compatibility.md and sys.state_doc
 test.arg_clean test.attr_call test.cross_test test.deprecation_warning: tests of Salt's own loader
 test.module_report test.not_loaded test.providers test.stack test.try: tests of Salt's own loader
 test.tty: use cmd.tty
+zabbix.user_addmedia zabbix.user_deletemedia: Zabbix 4 took them away; use zabbix.user_update with medias
 virtualenv.get_resource_content virtualenv.get_resource_path virtualenv.virtualenv_ver: use cmd.run
 """
 

@@ -6,6 +6,7 @@ Called where the minion stores data of its own. Files that states manage are wri
 from __future__ import annotations
 
 import os
+import secrets
 from pathlib import Path
 
 
@@ -18,6 +19,30 @@ def write_durably(path: Path, data: bytes) -> None:
 def write_whole(path: Path, data: bytes) -> None:
     """Replace a file at once, for what can be made again: a power loss may empty it. Mode 0600. Raises OSError."""
     _write(path, data, sync=False)
+
+
+def make_durable(path: Path) -> None:
+    """Have a file of `write_whole` outlast a power loss. Raises OSError."""
+    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)
+    sync_folder(path.parent)
+
+
+def write_readable(path: Path, data: bytes) -> None:
+    """Replace a file that all may read, in a folder that another user may own: no name there is followed. OSError."""
+    fresh = path.with_name(f".{path.name}.{secrets.token_hex(8)}.new")
+    fd = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    try:
+        with open(fd, "wb") as file:  # noqa: PTH123  (a descriptor, not a path)
+            file.write(data)
+            os.fchmod(fd, 0o644)
+        fresh.replace(path)
+    except BaseException:
+        fresh.unlink(missing_ok=True)
+        raise
 
 
 def _write(path: Path, data: bytes, *, sync: bool) -> None:
@@ -33,6 +58,20 @@ def _write(path: Path, data: bytes, *, sync: bool) -> None:
     except BaseException:
         fresh.unlink(missing_ok=True)
         raise
+
+
+def whole_files(folder: Path) -> list[Path]:
+    """The files of a folder, in the order of their names; what a killed process has left half written is removed.
+
+    Called before anything is written there. Raises OSError.
+    """
+    found = []
+    for path in sorted(folder.iterdir()):
+        if path.name.startswith(".") and path.name.endswith(".new"):
+            path.unlink(missing_ok=True)
+        else:
+            found.append(path)
+    return found
 
 
 def sync_folder(path: Path) -> None:

@@ -1,12 +1,13 @@
-"""The execution module `cp`: files of the tree and of the web, onto the machine. The rest is the language's.
-
-There is no `cp.push`: a minion sends no files to the controller (docs/security.md).
+"""The execution module `cp`: files of the tree and of the web, onto the machine, and files of the machine to the
+controller, which keeps them where its `file_recv` says so. The rest is the language's.
 """
 
 from __future__ import annotations
 
 import base64
+import fnmatch
 import hashlib
+import os
 import posixpath
 import zlib
 from collections.abc import Mapping
@@ -21,6 +22,7 @@ from minion.execution.context import Context
 from minion.execution.errors import CallFailed
 from minion.machine.fetch_cache import WebCache
 from minion.machine.source_places import source_place
+from wire.messages import BLOB_CHUNK, PUSHED_NAME, PUSHED_NAMES, PushFile, Refused
 
 RECEIVED_BYTES = 64 * 1024 * 1024
 """Of a file that `saltern cp` sends: larger ones are for trees and web servers."""
@@ -202,6 +204,81 @@ def envs(context: Context) -> list[str]:
     return list(context.files.saltenvs()) or ["base"]
 
 
+def push(
+    context: Context,
+    path: str,
+    keep_symlinks: bool = False,
+    upload_path: str | None = None,
+    remove_source: bool = False,
+) -> bool:
+    """Send a file of the machine to the controller. False where there is no such file; an error where it is not kept.
+
+    Args:
+        context: of the call.
+        path: of the file.
+        keep_symlinks: whether a link's own name is kept, not that of what it leads to.
+        upload_path: its path below the files of this minion, in place of its own.
+        remove_source: whether the file is removed once it is kept.
+    """
+    if _climbs(path) or not os.path.isabs(path) or _climbs(upload_path or ""):  # noqa: PTH117 - as Salt reads it
+        return False
+    source = Path(path) if keep_symlinks else Path(path).resolve()
+    if not source.is_file():
+        return False
+    names = _upload_names(upload_path or str(source))
+    with source.open("rb") as file:
+        _send_piece(context, names, 0, file.read(BLOB_CHUNK))
+        while data := file.read(BLOB_CHUNK):
+            _send_piece(context, names, file.tell() - len(data), data)
+    if remove_source:
+        context.machine.remove(str(source))
+    return True
+
+
+def push_dir(context: Context, path: str, glob: str | None = None, upload_path: str | None = None) -> bool:
+    """Send the files at or below a folder of the machine to the controller. False where there are none.
+
+    Args:
+        context: of the call.
+        path: of the folder.
+        glob: which the names of files have to match.
+        upload_path: the folder's path below the files of this minion, in place of its own.
+    """
+    if _climbs(path) or not os.path.isabs(path):  # noqa: PTH117 - as Salt reads it
+        return False
+    top = Path(path).resolve()
+    if top.is_file():
+        return push(context, str(top), upload_path=upload_path)
+    found = [Path(folder, name) for folder, _, names in os.walk(top) for name in names]
+    wanted = sorted(each for each in found if glob is None or fnmatch.fnmatch(each.name, glob))
+    placed = [(each, f"{upload_path}/{each.relative_to(top)}" if upload_path else None) for each in wanted]
+    return bool(wanted) and all(push(context, str(each), upload_path=place) for each, place in placed)
+
+
+def _climbs(path: str) -> bool:
+    return "../" in path
+
+
+def _upload_names(path: str) -> tuple[str, ...]:
+    """The names of a path below the minion's files; CallFailed where the controller can have no such path."""
+    names = tuple(name for name in posixpath.normpath(path).split("/") if name not in ("", "."))
+    try:
+        fits = 0 < len(names) <= PUSHED_NAMES and all(len(name.encode()) <= PUSHED_NAME for name in names)
+    except UnicodeEncodeError:
+        fits = False
+    if not fits:
+        raise CallFailed(f"{path!r:.200} is no path that the controller can keep a file at: give another upload_path")
+    return names
+
+
+def _send_piece(context: Context, names: tuple[str, ...], offset: int, data: bytes) -> None:
+    if context.push is None:
+        raise CallFailed("there is no controller to send it to")
+    answer = context.push(PushFile(request=0, path=names, offset=offset, data=data))
+    if isinstance(answer, Refused):
+        raise CallFailed(f"{'/'.join(names)}: {answer.message}")
+
+
 def recv_chunked(
     context: Context,
     dest: str,
@@ -316,6 +393,8 @@ FUNCTIONS: Mapping[str, Any] = {
     "is_cached": is_cached,
     "list_master_symlinks": list_master_symlinks,
     "list_minion": list_minion,
+    "push": push,
+    "push_dir": push_dir,
     "recv_chunked": recv_chunked,
     "stat_file": stat_file,
 }

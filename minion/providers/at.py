@@ -17,6 +17,8 @@ from minion.machine.plan import Completed, Machine, Reader
 _TAG = re.compile(r"^### SALT: (\S+)$", re.MULTILINE)
 _ROW = re.compile(r"(?P<job>\d+)\t(?P<when>\w+ +\w+ +\d+ [\d:]+ \d+) (?P<queue>\S) (?P<user>\S+)")
 _MADE = re.compile(r"^job (\d+) at ", re.MULTILINE)
+_BEGINNING = re.compile(r"^#!/bin/sh\n# atrun uid=", re.MULTILINE)
+"""Of what `at -c` shows of a job."""
 _MISSING = 127
 _PLAIN = {"LC_ALL": "C"}
 
@@ -48,12 +50,26 @@ def jobs(machine: Reader) -> list[AtJob]:
     """All jobs of all users, in the order of their numbers; StateFailed where at is not there."""
     listed = _said(machine.query(["atq"], env=_PLAIN))
     found = [match for match in map(_ROW.fullmatch, listed.splitlines()) if match]
-    return [_job(machine, match) for match in sorted(found, key=lambda match: int(match["job"]))]
+    found.sort(key=lambda match: int(match["job"]))
+    return [_job(row, script) for row, script in zip(found, _scripts(machine, found), strict=True)]
 
 
-def _job(machine: Reader, row: re.Match[str]) -> AtJob:
+def _scripts(machine: Reader, rows: Sequence[re.Match[str]]) -> list[str]:
+    """What each job runs: shown at once, or one by one where a job holds what another would begin with."""
+    if not rows:
+        return []
+    together = _shown(machine, *(row["job"] for row in rows))
+    parts = _BEGINNING.split(together)[1:]
+    return parts if len(parts) == len(rows) else [_shown(machine, row["job"]) for row in rows]
+
+
+def _shown(machine: Reader, *numbers: str) -> str:
+    return machine.query(["at", "-c", *numbers], env=_PLAIN).stdout
+
+
+def _job(row: re.Match[str], script: str) -> AtJob:
     when = datetime.strptime(row["when"], "%a %b %d %H:%M:%S %Y")
-    tag = _TAG.search(machine.query(["at", "-c", row["job"]], env=_PLAIN).stdout)
+    tag = _TAG.search(script)
     date, _, time = when.isoformat().partition("T")
     return AtJob(int(row["job"]), date, time, row["queue"], row["user"], tag[1] if tag else "")
 

@@ -49,9 +49,8 @@ class Npm:
             raise StateFailed(_complaint(done))
         return {name: one for name, one in told.get("dependencies", {}).items() if "version" in one}
 
-    def missing(self, machine: Reader, specs: Sequence[str]) -> list[str]:
-        """Those of the packages that are not there, or not in the version that is wanted."""
-        there = {name: str(one["version"]) for name, one in self.listed(machine, depth=0).items()}
+    def missing(self, machine: Reader, specs: Sequence[str], there: Mapping[str, str]) -> list[str]:
+        """Those of the packages that are not there (name -> version), or not in the version that is wanted."""
         return [spec for spec in specs if not self._fits(machine, checked(spec), there)]
 
     def todo(self, machine: Reader) -> bool:

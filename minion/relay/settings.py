@@ -5,20 +5,15 @@ Called by `minion.relay.process`. An option of a syndic that means nothing here 
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from minion.config.files import BadMinionSettings, parse_file
-from minion.config.names import LogFormat, is_minion_id
+from minion.config.connecting import host_and_port, id_of_host, key_of, read_options, unknown_options
+from minion.config.files import BadMinionSettings
+from minion.config.names import LogFormat
 from minion.config.rules import AbsolutePath, LogLevel, MinionId, MinionText, OptionalPath, Port
-from options.convert import convert_options
-from options.document import Fault
-from options.near_names import did_you_mean
 from wire.address import Address
-from wire.errors import BadKey
-from wire.keys import check_public_key
 
 RULES: Mapping[str, Any] = {
     "id": MinionId,
@@ -73,16 +68,11 @@ class RelaySettings(NamedTuple):
 
 def load_relay_settings(config_dir: Path) -> RelaySettings:
     """What `DIR/relay` says. Raises BadMinionSettings."""
-    faults: list[Fault] = []
     path = config_dir / "relay"
-    options = parse_file(path, faults) if path.is_file() else {}
-    values = convert_options(options, RULES, faults, ALIASES)
-    if faults:
-        raise BadMinionSettings("\n".join(str(fault) for fault in faults))
+    values, options = read_options(path, RULES, ALIASES)
     if "id" not in values:
-        values["id"] = _host_id(path)
-    warnings = tuple(_warnings(path, options))
-    return RelaySettings(**values, warnings=warnings)
+        values["id"] = id_of_host(path)
+    return RelaySettings(**values, warnings=tuple(_warnings(path, options)))
 
 
 def controller_of(settings: RelaySettings, config_dir: Path) -> Address:
@@ -93,34 +83,13 @@ def controller_of(settings: RelaySettings, config_dir: Path) -> Address:
             f"{file}: `syndic_master` (the controller's host) and `controller_key` "
             "(what `saltern key controller` prints there) are needed"
         )
-    try:
-        check_public_key(settings.controller_key)
-    except BadKey as error:
-        raise BadMinionSettings(f"{file}: controller_key: {error}") from error
-    host, colon, port = settings.syndic_master.rpartition(":")
-    if colon and (":" not in host or host.endswith("]")):
-        if not port.isdigit() or not 0 < int(port) < 65536:
-            raise BadMinionSettings(
-                f"{file}: syndic_master: {settings.syndic_master} is no host, and no host with a port"
-            )
-        return Address(host=host.strip("[]"), request_port=int(port), controller_key=settings.controller_key)
-    return Address(
-        host=settings.syndic_master.strip("[]"),
-        request_port=settings.syndic_master_port,
-        controller_key=settings.controller_key,
-    )
-
-
-def _host_id(path: Path) -> str:
-    name = os.uname().nodename
-    if not is_minion_id(name):
-        raise BadMinionSettings(f"{path}: the name of this host, {name!r}, is no id: write one as `id`")
-    return name
+    host, port = host_and_port(settings.syndic_master, settings.syndic_master_port, file, "syndic_master")
+    key = key_of({"": settings.controller_key}, "", file, "controller_key")
+    return Address(host=host, request_port=port, controller_key=key)
 
 
 def _warnings(path: Path, names: Iterable[str]) -> Iterable[str]:
+    yield from unknown_options(path, [name for name in names if name not in MEANINGLESS], [*RULES, *ALIASES])
     for name in names:
         if name in MEANINGLESS:
             yield f"{path}: {name} changes nothing: {MEANINGLESS[name]}"
-        elif name not in RULES and name not in ALIASES:
-            yield f"{path}: unknown option {name}{did_you_mean(name, [*RULES, *ALIASES])}"

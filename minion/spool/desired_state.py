@@ -85,21 +85,31 @@ class DesiredState:
         except (OSError, ValueError) as error:
             log.warning("event=desired_unreadable path=%s treated_as=empty error=%s", self.path, error)
             return
-        self._remember(held)
+        self.remember(held)
 
     def accept(self, desire: DesiredUpdate) -> Desired | None:
         """Apply an update; it is on disk when this returns. PatchMismatch when it is based on another document.
 
         The new document; None when it is the one that was held before.
         """
-        if desire.digest == self.digest:
+        held = self.stored(desire)
+        if held is None:
             self.generation = desire.generation
+            return None
+        self.remember(held)
+        return held.desired
+
+    def stored(self, desire: DesiredUpdate) -> HeldDocument | None:
+        """The first half of `accept`, which a thread may do: on disk is the new document, in memory the one before.
+
+        None when an update changes nothing. PatchMismatch as above.
+        """
+        if desire.digest == self.digest:
             return None
         document = self._patched(desire.base, desire.patch, desire.digest)
         held = HeldDocument(generation=desire.generation, digest=desire.digest, desired=_desired(document))
         write_durably(self.path, _pack(desire.generation, desire.digest, document))
-        self._remember(held)
-        return held.desired
+        return held
 
     def hold(self, path: Path) -> Desired:
         """Hold the document of another file, without a controller; it is on disk when this returns.
@@ -109,7 +119,7 @@ class DesiredState:
         found, stored = read_document(path), _unpack(path)
         write_durably(self.path, msgspec.msgpack.encode(_Stored(self.generation, stored.digest, stored.document)))
         held = HeldDocument(generation=self.generation, digest=found.digest, desired=found.desired)
-        self._remember(held)
+        self.remember(held)
         return held.desired
 
     def packed_patch(self, base: str, difference: Any, digest: str) -> bytes:
@@ -163,7 +173,8 @@ class DesiredState:
             raise PatchMismatch(f"the patched document is not {digest[:12]}")
         return document
 
-    def _remember(self, held: HeldDocument) -> None:
+    def remember(self, held: HeldDocument) -> None:
+        """The other half: what was `stored` is in force."""
         self.generation, self.digest, self.drift = held.generation, held.digest, held.desired.drift
         self.modules = held.desired.modules
         self.schedule = held.desired.pillar.get("schedule")

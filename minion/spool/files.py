@@ -24,12 +24,15 @@ from wire.messages import (
     Blob,
     FileFound,
     FileList,
+    FilePushed,
     FindFile,
     GetBlob,
     GetMine,
     GetStates,
     ListFiles,
     PublishCall,
+    Published,
+    PushFile,
     Refused,
     ToMinion,
 )
@@ -43,8 +46,9 @@ CACHE_SECONDS = 90 * 24 * 3600.0
 LARGEST_FILE = 1024 * 1024 * 1024
 """Bytes; a larger file is refused, since states hold a content in memory."""
 
-Question = FindFile | ListFiles | GetBlob | GetMine | GetStates | PublishCall
+Question = FindFile | ListFiles | GetBlob | GetMine | GetStates | PublishCall | PushFile
 AnswerT = TypeVar("AnswerT", FileFound, FileList, Blob)
+OfferT = TypeVar("OfferT", Published, FilePushed)
 
 
 class SourceUnavailable(OSError):
@@ -56,6 +60,12 @@ class Controller(Protocol):
 
     def ask(self, question: Question) -> ToMinion:
         """The answer to one question, or `Refused` with the reason why there is none."""
+
+
+def answer_of(controller: Controller, question: Question, wanted: type[OfferT]) -> OfferT | Refused:
+    """The answer to a question that is of no file of the tree; `Refused` also for one of another kind."""
+    answer = controller.ask(question)
+    return answer if isinstance(answer, wanted | Refused) else Refused(message="an answer of another kind came")
 
 
 class BlobCache:
@@ -153,6 +163,7 @@ class HeldFiles:
         self._modes: dict[tuple[str, str], int] = {}
         self._listed = _listed(desired.modules) if desired.modules else {}
         self._linked: dict[tuple[str, str], Mapping[str, str]] = {}
+        self._saltenvs: tuple[str, ...] = ()
         self._requests = 0
 
     @property
@@ -161,8 +172,12 @@ class HeldFiles:
         return ""
 
     def saltenvs(self) -> Sequence[str]:
-        """Environments that the document names, `base` at least."""
-        return sorted({"base", *self._held})
+        """All environments of the tree, by name; those that the document names where nobody can tell now."""
+        if not self._saltenvs:
+            found = self._controller.ask(ListFiles(request=self._next(), saltenvs=True))
+            told = found.saltenvs if isinstance(found, FileList) else ()
+            self._saltenvs = tuple(sorted({"base", *self._held, *told}))
+        return self._saltenvs
 
     def read(self, path: str, saltenv: str = "base") -> bytes:
         """Content of a file. FileNotFoundError when there is none, SourceUnavailable when it cannot be had now."""

@@ -22,7 +22,7 @@ import time
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 import msgspec
 
@@ -255,8 +255,24 @@ def error_result(request: Request, why: str, *, started: float = 0.0, ending: En
         started=started or time.time(),
         schedule=request.schedule if isinstance(request, Call) else "",
         metadata=request.metadata if isinstance(request, Call) else {},
+        **own_call(request),
         own=own_of(request),
     )
+
+
+class OwnCall(TypedDict, total=False):
+    """What a `RunResult` says of a call that nobody asked the minion for."""
+
+    fun: str
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+
+
+def own_call(request: Request) -> OwnCall:
+    """Of a job of the minion's schedule: what is called, which the controller has not asked for."""
+    if not isinstance(request, Call) or not request.schedule:
+        return {}
+    return {"fun": request.fun, "args": request.args, "kwargs": request.kwargs}
 
 
 def kind_of(request: Request) -> RunKind:

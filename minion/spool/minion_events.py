@@ -76,7 +76,7 @@ class EventQueue:
 
         Events for which there is no room are counted; the next that has room is preceded by one that says so.
         """
-        bodies = [_packed(tag, data) for tag, data in events]
+        bodies = [packed_event(tag, data) for tag, data in events]
         try:
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             with self._locked():
@@ -107,7 +107,7 @@ class EventQueue:
             new = b"" if size else _record(new_stream())
             if dropped := self._count():
                 told = {"id": self._minion_id, "count": dropped}
-                new += _record(_packed(f"saltern/minion/{self._minion_id}/events_dropped", told))
+                new += _record(packed_event(f"saltern/minion/{self._minion_id}/events_dropped", told))
             _append(fd, size, new + b"".join(map(_record, bodies)))
             self._dropped.unlink(missing_ok=True)
         finally:
@@ -261,7 +261,7 @@ def new_stream() -> bytes:
     return _ENCODER.encode(secrets.token_hex(8))
 
 
-def _packed(tag: str, data: Mapping[str, Any]) -> bytes:
+def packed_event(tag: str, data: Mapping[str, Any]) -> bytes:
     """The event as it is stored, with data as messages may have it. EventNotQueued."""
     if len(tag) > LONGEST_TAG:
         raise EventNotQueued(f"its tag is longer than {LONGEST_TAG} characters")

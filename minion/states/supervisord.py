@@ -74,7 +74,7 @@ def running(
             return _promised(name, str(failure), f"Service {name} will be started once supervisord is there")
         raise
     if not target.members:
-        return _added(supervisor, target)
+        return _added(supervisor, target, update)
     stopped, failing = target.stopped(), target.failing()
     if failing and not (stopped or restart or update):
         return Plan(comment=f"supervisord starts it again and again: {', '.join(failing)}", result=False)
@@ -83,13 +83,12 @@ def running(
         one_runs = f"Service {target.name} is already running"
         there = f"Not starting already running{target.word}: {target.name}"
         return Plan(comment=there, test_comment=all_run if target.is_group else one_runs)
-    steps = ["Updating supervisor"] if update else []
-    if stopped or restart:
-        steps.append(f"{'Starting' if stopped else 'Restarting'}{target.word}: {target.name}")
+    step = f"{'Starting' if stopped else 'Restarting'}{target.word}: {target.name}"
+    done = step if stopped or restart else "Updating supervisor"
     return Plan(
-        changes=(Change(key=target.name, reported=" ".join(steps), act=_run(supervisor, target, restart, update)),),
+        changes=(Change(key=target.name, reported=done, act=_run(supervisor, target, restart, update)),),
         pending=_start_text(target, stopped) if stopped else f"{target.titled} will be {_again(restart, update)}",
-        done=steps[-1],
+        done=done,
         converges=not (restart or update),
         each_time=restart or update,
     )
@@ -110,7 +109,7 @@ def dead(machine: Reader, name: str, *, place: SupervisorPlace) -> Plan:
 
     return Plan(
         changes=(Change(key=target.name, reported=done, act=act),),
-        pending=f"Service {target.name} will be stopped",
+        pending=f"Service {target.name} is set to be stopped",
         done=done,
     )
 
@@ -146,20 +145,25 @@ def _promised(name: str, failure: str, text: str) -> Plan:
     return Plan(changes=(Change(key=name, reported=text, act=act),), pending=text)
 
 
-def _added(supervisor: Supervisor, target: _Target) -> Plan:
+def _added(supervisor: Supervisor, target: _Target, update: bool) -> Plan:
     """supervisord does not have it: it reads its configuration again, which starts what starts by itself."""
-    steps = f"Adding service: {target.name} Starting: {target.name}"
+    steps = f"{'' if update else f'Adding service: {target.name} '}Starting: {target.name}"
 
     def act(machine: Machine) -> None:
-        supervisor.told(machine, "reread")
-        _require(supervisor, machine, "add", target.name.removesuffix(":"))
+        if update:
+            _require(supervisor, machine, "update")
+        else:
+            supervisor.told(machine, "reread")
+            _require(supervisor, machine, "add", target.name.removesuffix(":"))
         if _target(machine, supervisor, target.name).stopped():
             _require(supervisor, machine, "start", target.addressed)
 
     return Plan(
         changes=(Change(key=target.name, reported=steps, act=act),),
-        pending=f"{target.titled} will be added and started",
+        pending=f"{target.titled if target.is_group else f'Service {target.name}'} will be added and started",
         done=f"Starting: {target.name}",
+        converges=not update,
+        each_time=update,
     )
 
 

@@ -11,7 +11,6 @@ since the target's shell may have printed something.
 from __future__ import annotations
 
 import fcntl
-import hashlib
 import importlib.util
 import json
 import os
@@ -19,8 +18,6 @@ import platform
 import shutil
 import stat
 import sys
-import tarfile
-import tempfile
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -35,6 +32,8 @@ class ControllerEnd:
 
     def __init__(self) -> None:
         self.fd = os.dup(1)
+        if os.isatty(2):  # a terminal has one way back alone, which is for messages
+            os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
         os.dup2(2, 1)  # what somebody prints is no message
 
     def say(self, **message: Any) -> None:
@@ -84,20 +83,19 @@ def main() -> None:
     header = json.loads(controller.message(MOST_HEADER))
     base = Path(header["folder"] or _usual_folder())
     mine = base / "minions" / header["id"]
-    if header["wipe"]:
-        _wipe(base, mine)
-        controller.say(wiped=True)
-        sys.exit(0)
-    workers = base / "workers"
-    for folder in (base, workers):
-        _own(folder, controller)
-    worker = workers / header["worker"]
-    if not worker.is_dir():
-        lock = os.open(workers / ".lock", os.O_RDWR | os.O_CREAT, 0o600)
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    worker = base / "workers" / header["worker"]
+    try:
+        if header["wipe"]:
+            public = _public_key(mine)
+            _wipe(base, mine, controller)
+            controller.say(wiped=True, public=public)
+            sys.exit(0)
+        for folder in (base, worker.parent):
+            _own(folder, controller)
         if not worker.is_dir():
-            _unpack(worker, controller)
-        os.close(lock)
+            _make(worker, controller)
+    except OSError as error:
+        controller.refuse(f"{error.strerror}: {error.filename or base}: mend that, or name another folder as thin_dir")
     controller.say(need=False)
     sys.path.insert(0, str(worker))
     from minion.visit.bridge_end import serve  # out of the worker
@@ -119,8 +117,27 @@ def _own(folder: Path, controller: ControllerEnd) -> None:
         controller.refuse(f"{folder} is no folder of this user alone: remove it, or name another one as thin_dir")
 
 
+def _make(worker: Path, controller: ControllerEnd) -> None:
+    """Have the worker there; one visit at a time gets it."""
+    lock = os.open(worker.parent / ".lock", os.O_RDWR | os.O_CREAT, 0o600)
+    fcntl.flock(lock, fcntl.LOCK_EX)
+    if not worker.is_dir():
+        for left in worker.parent.glob(".new-*"):  # by a visit that was killed, or had no space
+            shutil.rmtree(left, ignore_errors=True)
+        try:
+            _unpack(worker, controller)
+        finally:
+            for left in worker.parent.glob(".new-*"):
+                shutil.rmtree(left, ignore_errors=True)
+    os.close(lock)
+
+
 def _unpack(worker: Path, controller: ControllerEnd) -> None:
     """Get the worker, and put it in its place whole. Those of other versions go; who runs from one has its modules."""
+    import hashlib  # later visits do without these
+    import tarfile
+    import tempfile
+
     controller.say(need=True)
     data = controller.message(MOST_WORKER)
     if hashlib.sha256(data).hexdigest() != worker.name:
@@ -140,8 +157,21 @@ def _unpack(worker: Path, controller: ControllerEnd) -> None:
             shutil.rmtree(other, ignore_errors=True)
 
 
-def _wipe(base: Path, mine: Path) -> None:
-    """Remove a minion's files, and with the last one the worker."""
+def _public_key(mine: Path) -> str:
+    """The minion's, as `wire.keys` writes it; empty: it has none."""
+    try:
+        with (mine / "pki" / "minion.key").open(encoding="ascii", errors="replace") as file:
+            lines = file.read(4096).splitlines()
+    except OSError:
+        return ""
+    return next((line.removeprefix("public: ") for line in lines if line.startswith("public: ")), "")
+
+
+def _wipe(base: Path, mine: Path, controller: ControllerEnd) -> None:
+    """Remove a minion's files, and with the last one the worker; somebody else's folder holds anything."""
+    if not os.path.lexists(base):
+        return
+    _own(base, controller)
     shutil.rmtree(mine, ignore_errors=True)
     if not mine.parent.is_dir() or not any(mine.parent.iterdir()):
         shutil.rmtree(base, ignore_errors=True)

@@ -123,6 +123,7 @@ def _start_agent(config_dir: Path, log: Path, *, drift: bool) -> int:
 
 async def _carry(listening: Mapping[int, socket.socket], agent: int, to_controller: int) -> int:
     """Carry the agent's connections until it has ended, or the controller is gone."""
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)  # of a session with a terminal: its input ends, too, and that counts
     loop = asyncio.get_running_loop()
     reader = asyncio.StreamReader()
     await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(0, "rb", 0))

@@ -31,7 +31,7 @@ from minion.modules.state.runs import sync_for
 from minion.ownership.pruning import Pruned
 from minion.processes import AgentGone
 from minion.spool.desired_state import FILE_NAME, read_document
-from minion.spool.files import BlobCache, HeldFiles, cache_needs_trim
+from minion.spool.files import BlobCache, HeldFiles, answer_of, cache_needs_trim
 from minion.spool.journal import RunJournal, kind_of, own_of
 from minion.spool.state_queue import StateQueue
 from minion.spool.triggers import TriggerFile
@@ -48,10 +48,10 @@ from minion.worker.termination import Stop
 from wire.messages import (
     Call,
     FactAnswer,
+    FilePushed,
     GetMine,
     MineFound,
     Preview,
-    PublishCall,
     Published,
     Refused,
     Run,
@@ -303,7 +303,8 @@ def _context(
         config_dir=str(job.settings.config_dir),
         fire=events.fire,
         ask_mine=lambda asked: _mine_of_others(controller, asked),
-        publish=lambda question: _published(controller, question),
+        publish=lambda question: answer_of(controller, question, Published),
+        push=lambda piece: answer_of(controller, piece, FilePushed),
         tree_has_modules=lambda: bool(held().modules),
         make_run_hooks=hooks,
         journal=journal,
@@ -321,13 +322,6 @@ def _mine_of_others(controller: ControllerClient, asked: str) -> FactAnswer:
     if isinstance(answer, MineFound):
         return answer.answer
     return FactAnswer(error=answer.message if isinstance(answer, Refused) else "an answer of another kind came")
-
-
-def _published(controller: ControllerClient, question: PublishCall) -> Published | Refused:
-    answer = controller.ask(question)
-    if isinstance(answer, Published | Refused):
-        return answer
-    return Refused(message="an answer of another kind came")
 
 
 def _trim_cache(job: WorkerRequest) -> None:

@@ -22,7 +22,7 @@ from minion.execution.success import has_changed
 from minion.machine.file_locks import take_lock
 from minion.processes import AgentGone, AgentPipe
 from minion.spool.desired_state import read_document
-from minion.spool.journal import RunJournal, error_result
+from minion.spool.journal import RunJournal, error_result, own_call
 from minion.spool.returns import keep_return, returners_of
 from minion.spool.state_queue import StateQueue
 from minion.worker.confirmed_files import keep_confirmed
@@ -110,6 +110,7 @@ def _call(job: WorkerRequest, request: Call, pipe: AgentPipe, stop: Stop) -> tup
         value=end.value,
         schedule=request.schedule,
         metadata=request.metadata,
+        **own_call(request),
         retcode=_exit_code(end.retcode),
     )
     return result, end.retcode

@@ -219,9 +219,14 @@ class _Asked:
         return self._end(counts)
 
     def _announce(self, known: str, jid: str) -> str:
-        """Say the job's id, once."""
-        if jid != known and (self._given["verbose"] or self._given["show_jid"]) and self._output.outputter != "json":
-            click.echo(f"Executing job with jid {jid}\n{'-' * 40}\n" if self._given["verbose"] else f"jid: {jid}")
+        """Say the job's id, once; as Salt's program does, before JSON as well."""
+        if jid == known:
+            return jid
+        if self._given["verbose"]:
+            line = f"Executing job with jid {jid}"
+            click.echo(f"{line}\n{'-' * len(line)}\n")
+        elif self._given["show_jid"]:
+            click.echo(f"jid: {jid}")
         return jid
 
     def _end(self, counts: _Counts) -> int:

@@ -141,7 +141,7 @@ def all_commands(command: click.Command) -> list[click.Command]:
 
 
 def own_options(command: click.Command) -> list[click.Option]:
-    return [parameter for parameter in command.params if isinstance(parameter, click.Option)]
+    return [option for option in command.params if isinstance(option, click.Option) and not option.hidden]
 
 
 def spellings(option: click.Option) -> list[str]:
@@ -159,11 +159,13 @@ def test_checks_of_the_doctor_are_documented(pages, rows, coded, root):
     import ast
 
     named = set()
-    for path in (root / "minion/doctor/judgements.py", root / "controller/doctor/judgements.py"):
-        for node in ast.walk(ast.parse(path.read_text())):
+    for path in ("minion/doctor/judgements.py", "controller/doctor/judgements.py", "gateway/doctor.py"):
+        for node in ast.walk(ast.parse((root / path).read_text())):
             if isinstance(node, ast.Call) and getattr(node.func, "id", "") in ("well", "warn", "fail"):
                 named.add(node.args[0].value)
     table = [
-        row for row in rows(pages["docs/commands.md"].section("doctor")) if row[1] in ("both", "controller", "minion")
+        row
+        for row in rows(pages["docs/commands.md"].section("doctor"))
+        if set(row[1].split(", ")) <= {"all", "controller", "minion", "gateway"}
     ]
     assert {name for row in table for name in coded(row[0])} == named

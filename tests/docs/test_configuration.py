@@ -6,9 +6,11 @@ from pathlib import Path
 
 import yaml
 
+from controller.config import checks
 from controller.config import settings as of_controller
 from controller.config.sections import GIT_LISTS, GIT_PREFIXES
 from controller.reload.option_changes import RELOADED
+from gateway import settings as of_gateway
 from gitfs.config.remotes import _WITHOUT_EFFECT, file_remotes, pillar_remotes
 from gitfs.errors import BadRemoteSettings
 from minion.config import rules as rules_of_minion
@@ -105,14 +107,20 @@ def test_yaml_parses(pages):
 
 
 def test_examples_of_configurations_can_be_used(pages, tmp_path):
-    controllers = minions = relays = 0
+    controllers = minions = relays = gateways = 0
     for page in pages.values():
         for number, block in enumerate(page.blocks("yaml")):
             folder = tmp_path / page.name.replace("/", "-") / str(number)
             if is_of_controller(block.text):
                 write(folder / "controller", block.text)
-                of_controller.check_git(of_controller.load_settings(folder))
+                checks.check_git(of_controller.load_settings(folder))
                 controllers += 1
+            elif "# /etc/saltern/gateway" in block.text:
+                write(folder / "gateway", block.text)
+                settings_of_gateway = of_gateway.load_gateway_settings(folder)
+                assert of_gateway.controllers_of(settings_of_gateway, folder)
+                assert not settings_of_gateway.warnings, block.place
+                gateways += 1
             elif "syndic_master" in block.text:
                 write(folder / "relay", block.text)
                 settings_of_relay = of_relay.load_relay_settings(folder)
@@ -129,6 +137,7 @@ def test_examples_of_configurations_can_be_used(pages, tmp_path):
     assert controllers >= 3
     assert minions >= 2
     assert relays >= 1
+    assert gateways >= 1
 
 
 def is_of_controller(text: str) -> bool:

@@ -10,7 +10,10 @@ import pytest
 import yaml
 from prometheus_server import find_program
 
-from controller.config.settings import check_git, load_file
+from controller.config.checks import check_git
+from controller.config.settings import load_file
+from gateway.settings import controllers_of, load_gateway_settings
+from minion.config.files import BadMinionSettings
 
 
 @pytest.fixture(scope="module")
@@ -39,22 +42,35 @@ def test_the_image_runs_as_a_user_without_rights(folder, root):
     assert set(extras) <= known.keys()
 
 
+def test_the_gateway_starts_once_its_key_is_written(folder, tmp_path):
+    text = (folder / "gateway.conf").read_text()
+    (tmp_path / "gateway").write_text(text)
+    settings = load_gateway_settings(tmp_path)
+    assert not settings.warnings
+    assert settings.controller == ("controller",), "the name of the service"
+    with pytest.raises(BadMinionSettings, match="controller_key"):
+        controllers_of(settings, tmp_path)
+
+
 def test_the_compose_file_is_whole(compose, folder):
     services = compose["services"]
-    assert services.keys() == {"controller", "postgres", "prometheus", "alertmanager", "grafana"}
-    controller = services["controller"]
-    assert controller["read_only"]
-    assert controller["cap_drop"] == ["ALL"]
-    assert "no-new-privileges:true" in controller["security_opt"]
+    assert services.keys() == {"controller", "postgres", "prometheus", "alertmanager", "grafana", "gateway"}
+    controller, gateway = services["controller"], services["gateway"]
+    for own in (controller, gateway):
+        assert own["read_only"]
+        assert own["cap_drop"] == ["ALL"]
+        assert "no-new-privileges:true" in own["security_opt"]
+    assert gateway["image"] == controller["image"]
+    assert gateway["profiles"] == ["gateway"]
     assert (folder / controller["build"]["context"] / controller["build"]["dockerfile"]).is_file()
     for name, service in services.items():
-        if "build" not in service:
+        if service["image"] != controller["image"]:
             assert re.fullmatch(r"docker\.io/[a-z/]+:v?\d[\w.-]*", service["image"]), name
         for volume in service["volumes"]:
             source = volume.partition(":")[0]
             assert (folder / source).exists() if source.startswith(".") else source in compose["volumes"], volume
         for port in service.get("ports", []):
-            assert port.startswith("127.0.0.1:") or port in ("4505:4505", "4506:4506"), port
+            assert port.startswith("127.0.0.1:") or port in ("4505:4505", "4506:4506", "4605:4505", "4606:4506"), port
         assert set(service.get("depends_on", {})) <= services.keys()
 
 

@@ -12,8 +12,8 @@ ROOT = Path(__file__).parents[2]
 ROOMS = ("controller", "minion", "reactors")
 ANY = "X"
 """A part of a tag that is known at run time alone."""
-NO_EVENTS = {"saltern/deploy"}
-"""The context of a commit status."""
+NO_EVENTS = {"saltern/deploy", "saltern/v1"}
+"""The context of a commit status; what manages objects of Kubernetes."""
 
 
 @cache
@@ -75,6 +75,7 @@ CHOSEN = (
     "saltern/ensure/",
     "saltern/minion/ID/paused",
     "saltern/minion/ID/resumed",
+    "saltern/minion/ID/agent/",
     "saltern/schedule/",
 )
 """Events whose last word is chosen at run time."""

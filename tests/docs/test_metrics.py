@@ -7,6 +7,7 @@ from typing import get_args
 
 import pytest
 import yaml
+from prometheus_client import CollectorRegistry
 from prometheus_client.parser import text_string_to_metric_families
 
 from controller.observe.cluster_metrics import ClusterMetrics
@@ -21,7 +22,10 @@ from controller.observe.rollout_metrics import RolloutMetrics
 from controller.reload.config_metrics import ConfigMetrics
 from controller.schema.fleet.status import GroupCondition, GroupStatus, StateCount
 from controller.schema.minions import HealthName, SyncName
+from gateway.controllers import ControllerPlaces
+from gateway.metrics import GatewayMetrics, MinionSeen
 from minion.agent.textfile import AgentNow, Textfile
+from wire.address import Address
 from wire.messages import RunKind, RunResult
 from wire.server.types import RefusalReason, RelayCounts
 
@@ -52,10 +56,20 @@ def of_a_minion(tmp_path_factory) -> str:
     return (folder / "saltern.prom").read_text()
 
 
-@pytest.fixture(scope="module")
-def series(tmp_path_factory) -> dict[str, tuple[str, frozenset[str]]]:
-    """Name as it is documented -> (type, labels), of a controller in which everything happened once."""
-    metrics = Metrics(lambda: 2.0)
+def of_a_gateway() -> str:
+    """The text of a gateway where everything happened once."""
+    places = ControllerPlaces({"controller1": Address(host="controller1", controller_key="k")})
+    metrics = GatewayMetrics(None, lambda: [MinionSeen("accepted", online=True, listens=True)], places)
+    metrics.answered("_pillar", 0.1)
+    metrics.refused("malformed")
+    metrics.key_shown("accepted")
+    metrics.limited("connections")
+    metrics.published()
+    return metrics.exposition().decode()
+
+
+def what_is_watched(metrics: Metrics) -> None:
+    """What is asked for when the series are read."""
     metrics.watch_minions(
         lambda: [
             MinionSample(
@@ -63,14 +77,6 @@ def series(tmp_path_factory) -> dict[str, tuple[str, frozenset[str]]]:
             )
         ]
     )
-    metrics.reconciled()
-    metrics.compiled(0.1, ok=False)
-    metrics.carried_over(1)
-    metrics.asked("answered")
-    metrics.memo_checked(equal=True)
-    metrics.memo_looked(1, 1)
-    metrics.beacon_said("load")
-    metrics.process.stored("read", 0.1)
     metrics.process.sources = ProcessSources(
         version="1.0",
         queues={"messages": lambda: 1},
@@ -79,6 +85,18 @@ def series(tmp_path_factory) -> dict[str, tuple[str, frozenset[str]]]:
         expiries=lambda: {"api": 1.0},
         key_times=lambda: {"controller": 1.0},
     )
+
+
+def what_happens(metrics: Metrics) -> None:
+    """Everything once, by each method that counts or measures."""
+    metrics.reconciled()
+    metrics.compiled(0.1, ok=False)
+    metrics.carried_over(1)
+    metrics.asked("answered")
+    metrics.memo_checked(equal=True)
+    metrics.memo_looked(1, 1)
+    metrics.beacon_said("load")
+    metrics.process.stored("read", 0.1)
     metrics.compile_audited("equal")
     metrics.fetched("states", 0.1, ok=False)
     metrics.kept_back("states", 1)
@@ -100,25 +118,39 @@ def series(tmp_path_factory) -> dict[str, tuple[str, frozenset[str]]]:
     metrics.returner_state("redis", 1, 0, 0)
     metrics.limit_refused("webhook", "body-bytes")
     metrics.stalled(1.0, 1.0)
-    ClusterMetrics(metrics.registry)
-    ConfigMetrics(metrics.registry, lambda: 1.0)
+
+
+def of_the_parts(registry: CollectorRegistry) -> None:
+    """The series that parts of a controller have of their own."""
+    ClusterMetrics(registry)
+    ConfigMetrics(registry, lambda: 1.0)
     RelayMetrics(
-        metrics.registry,
+        registry,
         lambda: [RelayCounts(relay="relay1", minions=1, frames_in=1, frames_out=1, waiting_bytes=0)],
     )
-    rollouts = RolloutMetrics(metrics.registry)
+    rollouts = RolloutMetrics(registry)
     rollouts.ended("Failed")
     rollouts.phase("Failed")
-    FleetMetrics(metrics.registry, lambda: [_GROUP])
+    FleetMetrics(registry, lambda: [_GROUP])
     rollouts.taken_back(1)
-    pulls = PullMetrics(metrics.registry)
+    pulls = PullMetrics(registry)
     pulls.previewed(0.1, ok=True)
     pulls.predicted(1, 1)
     pulls.looked("github", "done")
-    notifications = NotificationMetrics(metrics.registry, ("chat",))
+    notifications = NotificationMetrics(registry, ("chat",))
     notifications.sent("chat")
+
+
+@pytest.fixture(scope="module")
+def series(tmp_path_factory) -> dict[str, tuple[str, frozenset[str]]]:
+    """Name as it is documented -> (type, labels), of a controller in which everything happened once."""
+    metrics = Metrics(lambda: 2.0)
+    what_is_watched(metrics)
+    what_happens(metrics)
+    of_the_parts(metrics.registry)
     found = {}
-    for family in text_string_to_metric_families(metrics.exposition().decode() + of_a_minion(tmp_path_factory)):
+    texts = metrics.exposition().decode() + of_a_minion(tmp_path_factory) + of_a_gateway()
+    for family in text_string_to_metric_families(texts):
         if family.name.endswith("_created"):
             continue
         labels = frozenset(label for sample in family.samples for label in sample.labels) - {"le"}
@@ -172,7 +204,7 @@ def test_the_fixture_calls_all_there_is():
 def test_values_of_labels_are_documented(pages, rows, coded, root):
     page = pages[PAGE]
     minions = [row[0].strip("`") for row in rows(page.section("Minions")) if len(row) == 2]
-    assert sorted(minions) == sorted({*get_args(SyncName), *get_args(HealthName)})
+    assert sorted(minions) == sorted([*get_args(SyncName), *get_args(HealthName)])
     reasons = {row[0].strip("`") for row in rows(page.section("What happened")) if len(row) == 2}
     of_controller = {
         reason

@@ -82,7 +82,7 @@ def test_systemd_takes_the_unit(unit, systemd_folder, tmp_path):
     assert unit not in said
 
 
-@pytest.mark.parametrize("unit", ["saltern-controller.service", "saltern-relay.service"])
+@pytest.mark.parametrize("unit", ["saltern-controller.service", "saltern-relay.service", "saltern-gateway.service"])
 def test_the_unit_is_hardened(unit, systemd_folder):
     """`systemd-analyze security` rates exposure from 0 to 10; the threshold is in tenths."""
     if shutil.which("systemd-analyze") is None:

@@ -36,6 +36,17 @@ def test_every_attack_has_a_verdict(attacks):
         assert _TEST.search(tests) or verdict.startswith("no such surface"), f"{number}: nothing proves it"
 
 
+def test_every_attack_on_a_gateway_has_a_verdict(page, rows):
+    table = rows(page.section("Known attacks on a gateway"))
+    assert [row[0] for row in table] == [f"G{number}" for number in range(1, len(table) + 1)]
+    for number, attack, cves, verdict, tests in table:
+        assert attack, number
+        assert all(re.fullmatch(r"CVE-\d{4}-\d{4,7}", cve) for cve in cves.split(", ") if cve), number
+        assert verdict.startswith(VERDICTS), number
+        assert verdict == "held" or ". " in verdict, f"{number}: say what is not held"
+        assert _TEST.search(tests), f"{number}: nothing proves it"
+
+
 def test_every_test_that_is_named_is_there(page, root):
     named = [name for name in _NAMED.findall(page.text) if "::" in name]
     assert len(named) > 100

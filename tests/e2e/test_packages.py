@@ -193,6 +193,7 @@ def test_rpms_install_and_are_removed(namespace, tmp_path, packages):
     assert machine.run("saltern --version") == "saltern 0.1.0\n"
     assert machine.run("stat -c %U /var/lib/saltern").strip() == "saltern"
     assert machine.run("rpm -q --requires saltern-controller --force-debian").count("= 0.1.0-1") >= 2
-    names = ("saltern-controller", "saltern-relay", "saltern-minion", "saltern-cryptography", "saltern")
+    with_units = ("saltern-controller", "saltern-relay", "saltern-gateway", "saltern-minion")
+    names = (*with_units, "saltern-cryptography", "saltern-prometheus", "saltern")
     machine.run(f"rpm -e --nodeps --force-debian {' '.join(names)}", **QUIET)
     assert "No such file" in machine.run("ls /usr/lib/saltern 2>&1", check=False)

@@ -104,3 +104,23 @@ def test_sudo_asks_for_the_password(rig):
     assert "sudo does not take this password" in wrong.stdout
     without = rig.saltern("ssh", "root", "test.ping", check=False)
     assert "let this user sudo without a password, or give `passwd`" in without.stdout
+
+
+def test_sudo_that_wants_a_terminal(rig):
+    SUDOERS.chmod(0o600)
+    SUDOERS.write_text(f"Defaults:{USER} requiretty\n{USER} ALL=(ALL) ALL\n")
+    SUDOERS.chmod(0o440)
+    with_password = ("--passwd", PASSWORD)
+    without = rig.saltern("ssh", "root", "-i", *with_password, "test.ping", check=False)
+    assert "tty: true" in without.stdout
+    roster = yaml.safe_load((rig.config / "roster").read_text())
+    roster["root"]["tty"] = True
+    (rig.config / "roster").write_text(yaml.safe_dump(roster))
+    assert called(rig, "root", *with_password, "cmd.run", "id -un") == {"root": "root"}
+    raw = called(rig, "root", *with_password, "-r", "id -u")["root"]
+    assert raw == {"retcode": 0, "stderr": "", "stdout": "0\n"}
+    wrong = rig.saltern("ssh", "root", "--passwd", "another", "test.ping", check=False)
+    assert "Permission denied" in wrong.stdout
+    assert json.loads(asked(rig, PASSWORD, "plain", "--key-deploy", "test.ping").stdout) == {"plain": True}
+    wrong = rig.saltern("ssh", "root", "--passwd", "another", "test.ping", check=False)
+    assert "sudo does not take this password" in wrong.stdout

@@ -8,7 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from controller.config.settings import check_engines, check_git, load_settings
+from controller.config.checks import check_engines, check_git
+from controller.config.settings import load_settings
 from minion.config import settings as of_minion
 
 FOLDER = Path(__file__).parents[2] / "examples/migrate"

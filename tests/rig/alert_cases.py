@@ -6,6 +6,9 @@ from dataclasses import dataclass
 from typing import Any
 
 _TEXTFILE = 'node_textfile_mtime_seconds{job="saltern-minions",file="/var/lib/node/saltern.prom"}'
+_GATEWAY_FILE = _TEXTFILE.replace("saltern.prom", "saltern-gateway.prom")
+_ONLINE = 'saltern_gateway_connected_minions{job="saltern-minions"}'
+_UNANSWERED = 'saltern_gateway_refused_requests_total{job="saltern-minions",reason="no-answer"}'
 
 WELL = {
     'up{job="saltern"}': "1x1600",
@@ -67,6 +70,11 @@ WELL = {
     'saltern_agent_results_dropped_total{job="saltern-minions"}': "0x1600",
     'saltern_agent_last_run_timestamp_seconds{job="saltern-minions",kind="drift"}': "0+60x1600",
     'saltern_agent_problems{job="saltern-minions",part="beacons"}': "0x1600",
+    # A gateway, which does so each minute, too.
+    _GATEWAY_FILE: "0+60x1600",
+    _ONLINE: "3x1600",
+    'saltern_gateway_listening_minions{job="saltern-minions"}': "3x1600",
+    _UNANSWERED: "0x1600",
 }
 """Series -> values, one a minute, of a day and more in which no alert fires."""
 
@@ -176,6 +184,9 @@ PLANTED: dict[str, Planted] = {
         'saltern_agent_last_run_timestamp_seconds{job="saltern-minions",kind="drift"}', 1520, 1490, "0x1600"
     ),
     "SalternAgentMisconfigured": _is('saltern_agent_problems{job="saltern-minions",part="beacons"}', 17, 12),
+    "SalternGatewaySilent": _is(_GATEWAY_FILE, 6, 3, "0x1600"),
+    "SalternGatewayCutOff": _is(_ONLINE, 7, 3, "0x1600"),
+    "SalternGatewayUnanswered": _is(_UNANSWERED, 22, 8, "0+20x1600"),
     "SalternRolloutFailed": Planted(
         {
             'saltern_rollout_phase{job="saltern",phase="Completed"}': "",

@@ -7,10 +7,12 @@ the application, the token of each question, its path and version.
 from __future__ import annotations
 
 import base64
+import contextlib
 import json
 import re
 import ssl
 import threading
+import time
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -36,6 +38,8 @@ class Cloud:
     asked: list = field(default_factory=list)
     key: str = ""
     ca: str = ""
+    hostile: str = ""
+    """How all answers but those of tokens are: `endless`, `slow`, `nested`, `other`."""
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -57,6 +61,29 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         self.wfile.write(body)
+
+    def was_hostile(self):
+        """Whether the answer was one that none should give."""
+        kind = self.cloud.hostile
+        if not kind:
+            return False
+        self.send_response(200)
+        self.end_headers()
+        self.close_connection = True
+        with contextlib.suppress(OSError):
+            match kind:
+                case "endless":
+                    while True:
+                        self.wfile.write(b"[" * 65536)
+                case "slow":
+                    for _ in range(300):
+                        self.wfile.write(b" ")
+                        time.sleep(0.1)
+                case "nested":
+                    self.wfile.write(b"[" * 200_000)
+                case other:
+                    self.wfile.write(other.encode())
+        return True
 
     def form(self):
         length = int(self.headers.get("Content-Length") or 0)
@@ -87,6 +114,8 @@ class _Google(_Handler):
         return self.say(200, {"access_token": self.new_token(), "expires_in": 3600, "token_type": "Bearer"})
 
     def do_GET(self):
+        if self.was_hostile():
+            return None
         self.cloud.asked.append(self.path)
         found = re.fullmatch(r"/v1/projects/([^/]+)/secrets/([^/]+)/versions/([^/]+):access", self.path)
         if not self.bearer():
@@ -121,6 +150,8 @@ class _Azure(_Handler):
                     "authorization_endpoint": f"{here}/oauth2/v2.0/authorize",
                 },
             )
+        if self.was_hostile():
+            return None
         if not self.bearer():
             challenge = 'Bearer authorization="https://login.example.org", resource="https://vault.azure.net"'
             return self.say(401, {"error": {"code": "Unauthorized"}}, WWW_Authenticate=challenge)

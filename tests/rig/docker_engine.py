@@ -19,34 +19,57 @@ import pytest
 BUSYBOX = next((path for path in ("/bin/busybox", "/usr/bin/busybox") if Path(path).exists()), None)
 PROGRAMS = ("sh", "sleep", "cat", "echo", "env", "true", "false", "test", "ls")
 IMAGE = "base:1"
+ENGINE = os.environ.get("SALTERN_DOCKER_ENGINE", "dockerd")
+"""`podman`: the same tests against podman's socket (docs/containers.md says which differ)."""
+
+PATIENCE = 180
+"""Seconds until it listens, and for each answer: the first comes when all of it has started."""
+
+
+def _dockerd(folder: Path, url: str) -> list[str]:
+    places = ["--data-root", f"{folder}/root", "--exec-root", f"{folder}/exec", "-p", f"{folder}/pid", "-H", url]
+    return ["dockerd", *places, "--storage-driver", "vfs", "--iptables=false", "--bridge=none"]
+
+
+def _podman(folder: Path, url: str) -> list[str]:
+    places = ["--root", f"{folder}/root", "--runroot", f"{folder}/run", "--storage-driver", "vfs"]
+    # It asks for more files and processes than every machine lets it have; crun wants cgroups of one version.
+    (folder / "containers.conf").write_text(
+        '[containers]\ndefault_ulimits = ["nofile=1024:1024", "nproc=1024:1024"]\nipcns = "private"\n'
+        '[engine]\nruntime = "runc"\n'
+    )
+    podman = ["env", f"CONTAINERS_CONF={folder}/containers.conf", "podman", *places]
+    return [*podman, "--cgroup-manager", "cgroupfs", "system", "service", "--time", "0", url]
+
+
+_COMMANDS = {"dockerd": _dockerd, "podman": _podman}
 
 
 class DockerServer:
-    """The engine; pytest skips where it cannot run."""
+    """The engine (`dockerd` or `podman`); pytest skips where it cannot run."""
 
-    def __init__(self) -> None:
+    def __init__(self, engine: str = ENGINE) -> None:
         if os.geteuid() != 0:
             pytest.skip("a Docker engine of one's own needs root")
-        if shutil.which("dockerd") is None or BUSYBOX is None:
-            pytest.skip("there is no dockerd, or no busybox for an image: install docker.io and busybox-static")
+        if shutil.which(engine) is None or BUSYBOX is None:
+            pytest.skip(f"there is no {engine}, or no busybox for an image: install docker.io and busybox-static")
         docker = pytest.importorskip("docker")
         self.folder = Path(tempfile.mkdtemp(prefix="saltern-docker-"))
         self.url = f"unix://{self.folder}/sock"
         self._log = (self.folder / "log").open("wb")
-        self._process = subprocess.Popen(
-            ["dockerd", "--data-root", self.folder / "root", "--exec-root", self.folder / "exec", "-p",
-             self.folder / "pid", "-H", self.url, "--storage-driver", "vfs", "--iptables=false", "--bridge=none"],
-            stdout=self._log, stderr=self._log,
-        )  # fmt: skip
-        deadline = time.monotonic() + 60
+        self._process = subprocess.Popen(_COMMANDS[engine](self.folder, self.url), stdout=self._log, stderr=self._log)
+        deadline = time.monotonic() + PATIENCE
         while not (self.folder / "sock").exists() and self._process.poll() is None and time.monotonic() < deadline:
             time.sleep(0.05)
         if not (self.folder / "sock").exists():
             said = (self.folder / "log").read_text()[-500:]
             self.close()
-            pytest.skip(f"dockerd does not run here: {said}")
-        self.client = docker.APIClient(base_url=self.url, version="auto")
+            pytest.skip(f"{engine} does not run here: {said}")
+        self.client = docker.APIClient(base_url=self.url, version="auto", timeout=PATIENCE)
         self.client.import_image_from_data(file_system(), repository="base", tag="1")
+        if engine == "podman":  # which does not hear of the tag
+            self.client.tag("base:latest", "base", "1")
+            self.client.remove_image("base:latest", noprune=True)
 
     def container(self, name: str, *, start: bool = True, image: str = IMAGE, **options: Any) -> str:
         """A container that sleeps; its ID."""
@@ -60,7 +83,7 @@ class DockerServer:
         for one in self.client.containers(all=True):
             self.client.remove_container(one["Id"], force=True, v=True)
         for one in self.client.networks():
-            if one["Name"] not in ("bridge", "host", "none"):
+            if one["Name"] not in ("bridge", "host", "none", "podman"):
                 self.client.remove_network(one["Id"])
         for one in self.client.volumes()["Volumes"] or ():
             self.client.remove_volume(one["Name"], force=True)
@@ -68,7 +91,7 @@ class DockerServer:
             for tag in one["RepoTags"] or ():
                 if tag == "<none>:<none>":
                     self.client.remove_image(one["Id"], force=True)
-                elif tag != IMAGE:
+                elif tag.removeprefix("docker.io/library/") != IMAGE:
                     self.client.remove_image(tag, force=True)
 
     def close(self) -> None:

@@ -26,6 +26,7 @@ mkdir "$1/upper" "$1/work" "$1/root"
 mount -t overlay overlay -o "lowerdir=/,upperdir=$1/upper,workdir=$1/work" "$1/root"
 for each in proc dev sys; do mount --rbind "/$each" "$1/root/$each"; done
 mount -t tmpfs tmpfs "$1/root/tmp"
+rm -f "$1/root/var/lib/man-db/auto-update"  # the index of manual pages, made anew after each package
 """
 
 

@@ -10,6 +10,7 @@ import copy
 import datetime
 import json
 import ssl
+import sys
 import tempfile
 import threading
 import uuid
@@ -244,6 +245,10 @@ class KubernetesApi:
         found = self.objects[key]
         if options.get("propagationPolicy") not in (None, "Orphan", "Background", "Foreground"):
             raise invalid("DeleteOptions", "", "propagationPolicy", "Unsupported value")
+        uid = (options.get("preconditions") or {}).get("uid", found["metadata"]["uid"])
+        if uid != found["metadata"]["uid"]:
+            raise Refused(409, "Conflict", f"Precondition failed: UID in precondition: {uid}, UID in object meta: "
+                          f"{found['metadata']['uid']}")  # fmt: skip
         if dry:
             return found
         if self.lingers or found["metadata"].get("finalizers"):
@@ -255,6 +260,8 @@ class KubernetesApi:
             for other in [each for each in self.objects if each[2] == key[3]]:
                 del self.objects[other]
         del self.objects[key]
+        if one.kind in ("Pod", "Service"):
+            return found
         return {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success"}
 
 
@@ -481,3 +488,17 @@ def _discovery(api: KubernetesApi, steps: list[str]) -> Any:
     if not resources:
         raise Refused(404, "NotFound", "the server could not find the requested resource")
     return {"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": version, "resources": resources}
+
+
+def serve(place: Path, objects: str) -> None:
+    """Have a kubeconfig at this place, and serve until killed. `objects`: JSON of plural names and what there is."""
+    api = KubernetesApi()
+    for plural, given in json.loads(objects):
+        api.put(next(one.version for one in SERVED if one.plural == plural), plural, given)
+    (place.parent / "ca.crt").write_bytes((api.folder / "ca.crt").read_bytes())
+    place.write_bytes(api.kubeconfig().read_bytes())
+    threading.Event().wait()
+
+
+if __name__ == "__main__":
+    serve(Path(sys.argv[1]), sys.argv[2])

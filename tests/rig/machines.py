@@ -44,7 +44,8 @@ class Machine:
         self._units = units
         folder.mkdir()
         subprocess.run([*self._enter, "sh", "-c", FRESH_ROOT, "sh", folder, wheels, base], check=True)
-        self.run("useradd --help >/dev/null; rm -rf /opt/saltern /etc/saltern /var/lib/saltern /usr/local/bin/saltern")
+        of_others = "/opt/saltern /etc/saltern /var/{lib,cache,log}/saltern /usr/local/bin/saltern"
+        self.run(f"useradd --help >/dev/null; bash -c 'rm -rf {of_others}'")
 
     def command(self, words: list[str]) -> list[str]:
         """What runs the words in this root, with the environment that systemd gives."""

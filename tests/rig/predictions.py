@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import tempfile
 import time
 from collections.abc import Mapping
@@ -19,7 +18,7 @@ from minion.execution.state_engine import engine_of
 from minion.grains import collect
 from minion.machine.machine import LocalMachine
 from tools.docs.cases.case import Case
-from tools.docs.states_table import placed, postgresql, run_hooks, served
+from tools.docs.states_table import placed, run_hooks, served, values
 
 Low = tuple[str, str, dict[str, Any]]
 """Function, name and arguments of a state."""
@@ -62,8 +61,7 @@ def differences(case: Case) -> list[str]:
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="saltern-case-")))
         url = stack.enter_context(served()) if "{url}" in f"{case.name} {case.arguments}" else ""
-        values = {"{top}": str(folder / "top"), "{url}": url, "{hostname}": os.uname().nodename}
-        case = placed(case, {**values, "{postgresql}": postgresql()})
+        case = placed(case, {"{top}": str(folder / "top"), "{url}": url, **values()})
         stack.enter_context(run_hooks(case, folder / "top"))
         foretold = _results(case, folder, test=True)
         done = _results(case, folder, test=False)

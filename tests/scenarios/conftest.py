@@ -36,6 +36,20 @@ def rig_maker():
     assert long_turns == [], "the controller's event loop computed for more than a second in one turn"
 
 
+@pytest.fixture(scope="module")
+def folder():
+    """A folder of a module; short: a unix socket's path has to fit into 107 bytes."""
+    made = Path(tempfile.mkdtemp(prefix="saltern-"))
+    yield made
+    shutil.rmtree(made, ignore_errors=True)
+
+
+@pytest.fixture(scope="module")
+def made_workers(tmp_path_factory):
+    """Where controllers keep the worker, which one of them makes for all."""
+    return tmp_path_factory.mktemp("workers")
+
+
 @pytest.fixture
 def make_rig():
     """Makes rigs of one test."""

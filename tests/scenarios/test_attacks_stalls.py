@@ -6,18 +6,13 @@ part of them is tried here, all of them by `make soak`.
 
 from __future__ import annotations
 
-import multiprocessing
-from collections.abc import Iterator
-from contextlib import contextmanager
-
 import pytest
+from attackers import PATIENCE, attacked
 from effort import steps
 
 from tools.attack.__main__ import MINIONS, scene_of_a_controller
-from tools.attack.attacks import BORDERS, Attack, all_attacks, run_attack
-from tools.attack.scene import Scene
+from tools.attack.attacks import Attack, all_attacks
 
-PATIENCE = 60.0
 CHOSEN = {
     "strangers": (
         *("many-frames", "endless-frames", "half-handshakes", "key-requests", "garbage", "broken-message", "slow-http"),
@@ -31,24 +26,6 @@ CHOSEN = {
     "branches": ("name-not-utf8", "endless-template", "slow-regex", "many-states"),
     "people": ("slow-requests", "unread-answers"),
 }
-
-
-@contextmanager
-def attacked(name: str, scene: Scene) -> Iterator[None]:
-    """An attack goes on meanwhile, in a process of its own."""
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["tools.attack.attacks", *(f"tools.attack.{border}" for border in BORDERS)])
-    begun, stop = context.Event(), context.Event()
-    attacker = context.Process(target=run_attack, args=(name, scene, stop, begun))
-    attacker.start()
-    try:
-        assert begun.wait(PATIENCE)
-        yield
-    finally:
-        stop.set()
-        attacker.join(PATIENCE)
-        attacker.kill()
-        attacker.join()
 
 
 @pytest.mark.parametrize("border", CHOSEN)

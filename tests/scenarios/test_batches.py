@@ -73,3 +73,19 @@ def test_a_minion_that_is_away_counts_as_failed_and_failhard_halts_an_orchestrat
     assert counts(one) == {"total": 3, "completed": 0, "active": 1, "pending": 2, "failed": 0, "iter": 1}
     assert (last, halted["reason"], halted["completed"], halted["failed"]) == ("halted", "failhard", 0, 1)
     assert (halted["abandoned_active"], halted["abandoned_pending"]) == ([], ["web1", "web2"])
+
+
+def test_who_waits_no_longer_is_told_of_those_that_have_not_returned_and_of_those_not_asked(make_rig, tmp_path):
+    rig, go = make_rig(), tmp_path / "go"
+    wait = f"while [ ! -e {go} ]; do sleep 0.1; done"
+    done = rig.saltern("run", "*", "-b", "1", "-t", "1", "cmd.run", wait, "--out", "json", "--static", check=False)
+    assert done.returncode == 1
+    said = json.loads(done.stdout)
+    assert said["db1"].startswith("Minion did not return within 1 s. The job goes on; its result: saltern history ")
+    assert set(said) == {"db1", "web1", "web2"}
+    [later] = {said["web1"], said["web2"]}
+    assert later.startswith("Minion was not asked yet. The batch goes on; how it stands: saltern jobs show ")
+    go.touch()
+    jid = later.split()[-1]
+    rig.wait("the end", lambda: {one["outcome"] for one in rig.ask("/job", jid=jid)["minions"]} == {"ok"})
+    assert len(rig.ask("/job", jid=jid)["minions"]) == 3

@@ -28,7 +28,7 @@ def restart(rig, name):
         rig.start_minion(name)
 
 
-@pytest.mark.timeout(400)
+@pytest.mark.timeout(1000)
 def test_kills(make_rig):
     rig = make_rig()
     rig.wait_applied(rig.push("first"))
@@ -37,7 +37,7 @@ def test_kills(make_rig):
         time.sleep(delay)
         rig.kill(victim, children=children)
         restart(rig, victim)
-        rig.wait_applied(commit)
+        rig.wait_applied(commit, patience=180)
         for minion in rig.minions:
             assert (rig.root(minion) / "app.conf").read_text() == f"number {number}\n"
             told = (rig.root(minion) / "told").read_text().splitlines()

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import time
 from pathlib import Path
 
 import pytest
 import yaml
 import zmq
-from rig import Rig, free_ports
+from rig import SALTERN, Rig, free_ports
 
 from controller.cli.main import run
 from controller.config.settings import load_settings
@@ -108,3 +110,57 @@ def test_a_configuration_that_is_wrong(capfd, tmp_path, role):
     assert "      mend " in said.out
     assert "1 failed" in said.err
     assert run(["doctor", "-c", str(tmp_path / "none")]) == 64
+
+
+def gateway_files(folder: Path, rig: Rig, **more) -> Path:
+    publish, request = rig.wire_ports
+    settings = {
+        "controller": "127.0.0.1",
+        "controller_key": rig.controller_key,
+        "controller_port": request,
+        "controller_publish_port": publish,
+        "interface": "127.0.0.1",
+        "pki_dir": str(folder / "pki"),
+        "cachedir": str(folder / "cache"),
+    }
+    folder.mkdir()
+    (folder / "gateway").write_text(json.dumps(settings | more))
+    return folder
+
+
+def test_a_gateway_that_runs_and_one_that_does_not(rig, capfd, tmp_path):
+    ret_port, publish_port = free_ports(2)
+    folder = gateway_files(tmp_path / "gateway", rig, ret_port=ret_port, publish_port=publish_port)
+    _, found = doctor(capfd, folder, "--gateway")
+    assert sorted(doubtful(found)) == ["controller used", "key", "port"], found
+    assert all("nothing listens" in each["text"] for each in found["port"])
+    with subprocess.Popen([*SALTERN, "gateway", "-c", folder], stderr=subprocess.PIPE, text=True) as gateway:
+        try:
+            assert any("event=started" in line for line in gateway.stderr)
+            _, found = doctor(capfd, folder, "--gateway")
+        finally:
+            gateway.terminate()
+            gateway.stderr.read()
+    assert not doubtful(found), found
+    assert {"libraries", "controller", "controller key"} <= set(found)
+    assert found["controller used"][0]["text"] == "the gateway speaks to 127.0.0.1"
+
+
+def test_a_gateway_with_the_key_of_another_controller(rig, capfd, tmp_path):
+    ret_port, publish_port = free_ports(2)
+    key = zmq.curve_keypair()[0].decode()
+    folder = gateway_files(tmp_path / "g", rig, ret_port=ret_port, publish_port=publish_port, controller_key=key)
+    began = time.monotonic()
+    _, found = doctor(capfd, folder, "--gateway")
+    assert time.monotonic() - began < 15, "the doctor does not wait for its limit of 20 s"
+    assert verdicts(found)["controller key"] == {"FAIL"}
+    [said] = found["controller key"]
+    assert f"controller_key in {folder}/gateway" in said["text"]
+    assert f"write what `saltern key controller` prints there as controller_key into {folder}/gateway" in said["todo"]
+
+
+def test_a_gateway_at_the_port_of_a_controller(rig, capfd, tmp_path):
+    folder = gateway_files(tmp_path / "gateway", rig, ret_port=rig.wire_ports[1])
+    code, found = doctor(capfd, folder, "--gateway")
+    assert code == 1
+    assert "a controller or relay listens" in found["port"][0]["text"]

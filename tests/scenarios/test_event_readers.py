@@ -49,6 +49,9 @@ def test_a_reader_goes_on_where_it_was_also_after_a_restart(make_rig):
     assert [json.loads(frame["data"])["tag"] for frame in (first, second)] == ["own/1", "own/2"]
     assert first["id"] == json.loads(first["data"])["id"]
     send(rig, "own/3", "other/3")
+    for since in ((), ("--since", "10m")):
+        kept = rig.saltern("events", "own/*", "-n", "9", "--no-follow", "--out", "json", *since).stdout
+        assert [json.loads(line)["tag"] for line in kept.splitlines()] == ["own/1", "own/2", "own/3"]
     rig.kill("controller", children=True)
     rig.start_controller()
     rig.wait("web1", lambda: rig.status()["web1"]["connected"])

@@ -28,6 +28,7 @@ OURS = {
     "preview": "--base main --head main --no-live",
     "preview list": "",
     "pulls": "",
+    "migrate status": "",
     "minions": "",
     "workers": "",
     "reload": "--check",
@@ -120,6 +121,8 @@ ELSEWHERE = {
     "backup restore": "controller/backup/test_backup.py",
     "doctor": "scenarios/test_doctor.py",
     "migrate compare": "controller/migration",
+    "migrate shadow": "scenarios/test_gateway_shadow.py",
+    "migrate agent": "scenarios/test_replace_agent.py",
     "init": "controller/setup/test_init.py",
     "swarm": "scenarios/test_swarm.py",
     "ssh": "scenarios/test_ssh.py",
@@ -128,7 +131,7 @@ ELSEWHERE = {
 holds."""
 
 WITHOUT = {
-    "completion", "controller", "docs", "minion", "minion join", "relay",  # programs, and a script for shells
+    "completion", "controller", "docs", "gateway", "minion", "minion join", "relay",  # programs, a script for shells
     "audit export",  # JSON lines, always
     "policy schema",  # a JSON schema, always
 }  # fmt: skip

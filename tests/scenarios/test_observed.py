@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import shutil
 import tempfile
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,6 +16,8 @@ from api_ports import write_certificate
 from otlp_collector import Collector
 from prometheus_server import Prometheus, Receiver, alertmanager, can_start, find_program, node_exporter, prometheus
 from rig import Rig, free_ports
+from salt_peer import SaltPeer
+from stock_minions import StockMinions
 
 from tools.grafana.dashboards import DASHBOARDS
 
@@ -110,15 +114,36 @@ def test_no_panel_is_without_data(observed):
     rig.wait_applied(rig.push("another number", {"pillar/numbers.sls": ("number: 0\n", "number: 1\n")}))
 
     def all_have_data() -> bool:
+        peer.ask("verify_minion")
         for name, expr in list(waiting.items()):
             if any(series["value"][1] != "NaN" for series in observed.watch.query(expr)):
                 del waiting[name]
         return not waiting
 
-    try:
-        rig.wait("all panels to have data", all_have_data)
-    finally:
-        assert waiting == {}
+    with _gateway(rig) as peer:
+        try:
+            rig.wait("all panels to have data", all_have_data, patience=120)
+        finally:
+            assert waiting == {}
+
+
+@contextlib.contextmanager
+def _gateway(rig: Rig) -> Iterator[SaltPeer]:
+    """A minion of a gateway whose metrics are in the folder of those of web1; both go again."""
+    with StockMinions(rig, rig.directory / "stock") as stock:
+        settings = json.loads((stock.folder / "gateway").read_text())
+        textfile = rig.directory / "web1/agent/textfiles/saltern-gateway.prom"
+        (stock.folder / "gateway").write_text(json.dumps(settings | {"metrics_textfile": str(textfile)}))
+        stock.start_gateway()
+        with SaltPeer(stock.folder, "peer1", stock.ret_port) as peer:
+            stock.wait("its key waits", lambda: peer.authenticate() is True and "peer1" in rig.keys("pending"))
+            rig.saltern("key", "accept", "peer1", "--yes")
+            stock.wait("it is let in", lambda: isinstance(peer.authenticate(), dict))
+            peer.raw(b"nothing that can be read")
+            yield peer
+    textfile.unlink()
+    for key in [each["minion"] for each in rig.ask("/keys") if each["minion"] not in rig.minions]:
+        rig.saltern("key", "delete", key, "--yes")
 
 
 def test_an_exemplar_names_the_run_behind_a_time_and_its_trace(observed):

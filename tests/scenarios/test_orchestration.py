@@ -302,6 +302,31 @@ def test_pause_resume_and_soft_kill(make_rig):
     assert f"no orchestration with jid {jid} goes on" in gone.stderr
 
 
+LATE = """
+{%- set turns = namespace(count=0) %}
+{%- for one in range(2500) %}{% for other in range(1000) %}{% set turns.count = other %}{% endfor %}{% endfor %}
+first:
+  salt.function:
+    - name: test.arg
+    - tgt: db1
+"""
+
+
+def test_what_is_still_being_compiled_is_paused_before_its_first_step(make_rig):
+    rig = make_rig()
+    rig.wait_applied(write(rig, late=LATE, broken=LATE + "    - ]"))
+    jid = begun(rig, "orch.late")
+    rig.saltern("runner", "state.pause", jid)
+    rig.wait("the pause", lambda: "paused" in rig.saltern("orchestrations", "list").stdout)
+    assert calls(rig, "test.arg") == []
+    rig.saltern("runner", "state.resume", jid)
+    rig.wait("the end", lambda: run_of(rig, jid)["state"] == "finished")
+    assert len(calls(rig, "test.arg")) == 1
+    ended = rig.saltern("runner", "state.pause", begun(rig, "orch.broken"), check=False)
+    assert ended.returncode == 1
+    assert "has ended before its first step" in ended.stderr
+
+
 MANY = """
 both:
   salt.parallel_runners:

@@ -137,3 +137,38 @@ def test_drift_is_healed_while_a_push_waits(make_rig):
     assert [each["kind"] for each in rig.history("web1") if each["kind"] == "remediate"] == ["remediate"]
     rig.saltern("sync", "web1")
     assert applied(rig, "web1")
+
+
+def test_in_shadow_all_is_shown_and_nothing_applied_until_a_group_is_let_out(make_rig):
+    rig = make_rig(minions={"web1": {}, "db1": {}})
+    rig.wait_applied(rig.push("what all have"))
+    rig.push("shadow", {"states/saltern.yaml": ("drift:", "shadow: true\ndrift:")})
+    rig.wait("the shadow", lambda: {each["sync"] for each in rig.status().values()} == {"Shadow"})
+    rig.wait("a look", lambda: all("would change no state" in each["message"] for each in rig.status().values()))
+
+    rig.push("number 1", NUMBER)
+    rig.wait("a look at the push", lambda: all("change 1 state" in each["message"] for each in rig.status().values()))
+    assert {(each["health"], each["drifted"]) for each in rig.status().values()} == {("Drifted", 1)}
+    assert "in shadow: nothing is applied" in rig.saltern("diff", "web1", check=False).stdout
+    assert not applied(rig, "web1")
+    assert not applied(rig, "db1")
+
+    synced = rig.saltern("sync", "*", "--out", "json", check=False)
+    assert {each["outcome"] for each in json.loads(synced.stdout).values()} == {"paused"}
+    assert "app.conf" in rig.saltern("sync", "web1", "--test", check=False).stdout
+    for words in (["cmd.run", "echo no"], ["state.apply"], ["state.single", "test.nop", "x"]):
+        done = rig.saltern("run", "web1", *words, check=False)
+        assert done.returncode != 0, words
+        assert "in shadow by saltern.yaml" in done.stdout + done.stderr, words
+    assert "True" in rig.saltern("run", "web1", "test.ping").stdout
+    assert "app.conf" in rig.saltern("run", "web1", "state.apply", "test=True", check=False).stdout
+
+    group = "shadow: true\npolicies: [{name: moved, target: 'web*', shadow: false}]"
+    head = rig.push("one group", {"states/saltern.yaml": ("shadow: true", group)})
+    rig.wait_applied(head, ["web1"])
+    assert [applied(rig, each) for each in ("web1", "db1")] == [True, False]
+    lines = [line.split() for line in rig.saltern("minions").stdout.splitlines()]
+    assert {line[0] for line in lines if "Shadow" in line} == {"db1"}
+    head = rig.push("all", {"states/saltern.yaml": (group, "shadow: false")})
+    rig.wait_applied(head)
+    assert applied(rig, "db1")

@@ -109,3 +109,17 @@ def all_stored(rig):
     (path,) = rig.directory.rglob("*.sqlite")
     with contextlib.closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as store:
         return [tag for (tag,) in store.execute("SELECT tag FROM events ORDER BY id")]
+
+
+def test_a_minion_on_which_somebody_runs_states_is_progressing(make_rig):
+    rig = make_rig(minions={"web1": {}})
+    go = rig.directory / "go"
+    (rig.work / "states" / "slow.sls").write_text(STATES.format(go=go))
+    rig.wait_applied(rig.push("Slow states that top.sls does not name"))
+    assert rig.status()["web1"]["health"] == "Healthy"
+    rig.saltern("run", "web1", "state.apply", "slow", "--async")
+    status = rig.wait("the run", lambda: (found := rig.status()["web1"])["running"] and found)
+    assert (status["sync"], status["health"]) == ("Synced", "Progressing")
+    assert status["message"].startswith("running: ")
+    go.touch()
+    rig.wait("its end", lambda: rig.status()["web1"]["health"] == "Healthy")

@@ -90,6 +90,8 @@ def test_who_is_connected(rig):
     rig.stop("web2")
     rig.wait("web2 to be gone", lambda: [one["minion"] for one in minions("--down")] == ["web2"])
     assert minions("--down")[0]["last_seen"] > 0
+    assert minions("--down")[0]["agent"].startswith("saltern ")
+    assert rig.status()["web2"]["agent"].startswith("saltern ")
     assert [one["minion"] for one in minions("--up")] == ["web1"]
     assert [one["minion"] for one in minions("-L", "web2")] == ["web2"]
     lines = rig.saltern("minions").stdout.splitlines()

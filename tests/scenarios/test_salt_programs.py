@@ -105,6 +105,9 @@ def test_more_of_salt(rig):
     subset = program(rig, "salt", "*", "test.ping", "--subset", "1", "--async").stdout.split()[-1]
     rig.wait("one of them", lambda: len(returns(rig, subset)) == 1)
     assert f"jid: {'20'}" in program(rig, "salt", "*", "test.ping", "--show-jid").stdout
+    verbose = program(rig, "salt", "*", "test.ping", "-v", "--out", "json").stdout.splitlines()
+    assert verbose[0].startswith("Executing job with jid 20")
+    assert verbose[1] == "-" * len(verbose[0])
     written = rig.directory / "out.json"
     assert program(rig, "salt", "*", "test.ping", "--out", "json", "--out-file", str(written)).stdout == ""
     assert json.loads(written.read_text()) == {"web1": True}

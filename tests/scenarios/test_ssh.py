@@ -31,12 +31,6 @@ def sshd(tmp_path):
         yield server
 
 
-@pytest.fixture(scope="module")
-def made_workers(tmp_path_factory):
-    """Where controllers keep the worker, which one of them makes for all."""
-    return tmp_path_factory.mktemp("workers")
-
-
 @pytest.fixture
 def visited(make_rig, sshd, tmp_path, made_workers):
     """A rig without minions, whose roster has two machines that are this one."""
@@ -84,11 +78,54 @@ def test_a_machine_is_called_and_applied(visited, tmp_path):
     assert called(visited, "*", "-w") == {name: {"retcode": 0, "stderr": "", "stdout": ""} for name in ("one", "two")}
     assert not thin.exists()
     assert place.exists()
+    assert visited.keys("accepted") == []
+    assert called(visited, "one", "test.ping") == {"one": True}, "it is visited again, with a new key"
 
 
 def test_commands_of_the_shell(visited):
     done = called(visited, "one", "-i", "-r", "echo out; echo err >&2; exit 3", check=False)
     assert done == {"one": {"retcode": 3, "stderr": "err\n", "stdout": "out\n"}}
+
+
+def test_a_script_prepares_a_machine(visited, tmp_path):
+    """It runs before the worker is sent, and not where the worker is."""
+    script, log = tmp_path / "prepare.sh", tmp_path / "prepared"
+    script.write_text(f'#!/bin/sh\necho "$0 $*" >> {log}\ntest ! -e {tmp_path}/broken || {{ echo no >&2; exit 3; }}\n')
+    _roster(visited, ssh_pre_flight=str(script), ssh_pre_flight_args="first 'the second'")
+    assert "accept keys of new hosts with -i" in visited.saltern("ssh", "one", "test.ping", check=False).stdout
+    (tmp_path / "broken").touch()
+    failed = visited.saltern("ssh", "one", "-i", "test.ping", check=False)
+    assert "the script of ssh_pre_flight (prepare.sh) ended with 3: no" in failed.stdout
+    assert "ended with 3" in visited.saltern("ssh", "one", "-r", "true", check=False).stdout
+    (tmp_path / "broken").unlink()
+    log.unlink()
+    assert called(visited, "one", "test.ping") == {"one": True}
+    assert called(visited, "one", "test.ping") == {"one": True}
+    assert log.read_text() == "prepare.sh first the second\n"
+    assert called(visited, "one", "--pre-flight", "test.ping") == {"one": True}
+    assert called(visited, "one", "-r", "echo x")["one"]["stdout"] == "x\n"
+    assert len(log.read_text().splitlines()) == 2
+    script.unlink()
+    assert "cannot be read: No such file or directory" in visited.saltern("ssh", "one", "test.ping", check=False).stdout
+
+
+def test_a_session_with_a_terminal(visited, tmp_path):
+    """Bytes go through it as they are, and what runs outlives it."""
+    _roster(visited, tty=True)
+    assert called(visited, "one", "-i", "test.ping") == {"one": True}
+    odd = "".join(map(chr, range(1, 256))) + "\n~.\n"
+    assert called(visited, "one", "test.echo", odd) == {"one": odd}
+    assert called(visited, "one", "test.echo", "x" * 200_000) == {"one": "x" * 200_000}
+    raw = called(visited, "one", "-r", "tty >&2; printf 'a\\nb'; exit 3", check=False)["one"]
+    assert raw["retcode"] == 3
+    assert raw["stdout"].startswith("/dev/pts/")
+    assert raw["stdout"].endswith("a\nb")
+    visited.wait("agents to end", lambda: not _agents(tmp_path / "thin"))
+
+
+def _roster(rig, **given):
+    roster = yaml.safe_load((rig.config / "roster").read_text())
+    (rig.config / "roster").write_text(yaml.safe_dump({"one": {**roster["one"], **given}}))
 
 
 def test_what_is_wrong_is_said(visited, sshd, tmp_path):

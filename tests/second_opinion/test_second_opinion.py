@@ -59,6 +59,22 @@ def test_a_formula_has_its_example_and_its_suites_as_cases(formulas, tmp_path):
     assert {"pillar/top.sls", "pillar/web.sls", "pillar/common.sls"} <= laid
 
 
+def test_a_case_of_ours_has_pillar_of_its_own_or_a_suites_and_what_it_may_do(formulas, monkeypatch):
+    own = [
+        {"formula": "web", "name": "running", "states": ["web"], "pillar": {"web": {"port": 8080}}, "daemons": True},
+        {"formula": "web", "name": "network", "suite": "default", "network": True},
+        {"formula": "other", "name": "running", "states": ["other"], "pillar": {}},
+    ]
+    path = formulas / "own_cases.yaml"
+    path.write_text(json.dumps(own))
+    monkeypatch.setattr("tools.second_opinion.cases._OWN", path)
+    _, default, running, network = cases(formulas)
+    assert [running.key, network.key] == ["web/running", "web/network"]
+    assert (running.daemons, running.network, network.daemons, network.network) == (True, False, False, True)
+    assert running.pillar == {"own.sls": b"web:\n  port: 8080\n"}
+    assert (network.pillar, network.top, network.beside) == (default.pillar, default.top, default.beside)
+
+
 def _side(result=True, looked=True, files=None, error="", again=None):
     def step(value):
         states = {} if error else {TAG: {"result": value, "comment": "so", "changes": {"pid": id(value)}}}

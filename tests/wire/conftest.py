@@ -131,6 +131,16 @@ class Controller:
     def know(self, keys: KeyPair, minion_id: str, state: Any = "accepted") -> None:
         self.identities[keys.public] = Identity(id=minion_id, state=state)
 
+    def keys_of(self, minion_id: str | None) -> KeyPair:
+        """Of a minion without a connection, since one of the same key that came later would end that of a test.
+
+        They are accepted when it is given an id.
+        """
+        own = new_keys()
+        if minion_id is not None:
+            self.know(own, minion_id)
+        return own
+
     def peer(self, minion_id: str | None = None, keys: KeyPair | None = None, **changes: Any) -> Peer:
         """A minion; accepted when it is given an id."""
         own = keys or new_keys()

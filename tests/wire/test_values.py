@@ -92,17 +92,16 @@ def test_grains_that_are_nested_deeply_are_refused() -> None:
         decode_to_controller(head + b"\x81\xa1a" * 100_000 + b"\xa1x")
 
 
-@pytest.mark.alone
 @pytest.mark.parametrize("item", [b"\x80", b"\x90", b"\x01", b"\xa2ab", b"\xc0"])
 def test_few_bytes_do_not_become_many_objects(item: bytes) -> None:
     count = (16 * 1024 * 1024 - 200) // len(item)
     head = msgspec.msgpack.encode({"t": "grains", "grains": {"a": None}})[:-1]
     frame = head + b"\xdd" + count.to_bytes(4, "big") + item * count
-    began = time.monotonic()
+    began = time.thread_time()
     with pytest.raises(OverLimit) as caught:
         decode_to_controller(frame)
     assert caught.value.limit == "values"
-    assert time.monotonic() - began < 0.5
+    assert time.thread_time() - began < 0.5
 
 
 def test_a_result_over_a_limit_is_the_end_of_its_run() -> None:

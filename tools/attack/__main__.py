@@ -10,20 +10,25 @@ import json
 import multiprocessing
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 from rich.table import Table
 from rig import Rig, free_ports
+from salt_peer import SaltPeer
+from stock_minions import StockMinions
 
 from controller.config.settings import load_settings
 from controller.store import Store
 from tools.attack.attacks import Attack, all_attacks, run_attack
 from tools.attack.far_server import far_remotes, honest_server
+from tools.attack.gateway import HONEST, HOSTILE_STOCK
 from tools.attack.scene import HOSTILE, Scene, new_key
 from tools.attack.witness import Seen, Witness
 from wire.codec import encode
@@ -38,6 +43,8 @@ STATES = """app:
     - makedirs: True
 """
 
+GATEWAY_SECONDS = 2.0
+"""How long a request of a stock minion may take."""
 GROWTH = 128.0
 GROWTH_OF_STRANGERS = 64.0
 LEFT = 32.0
@@ -75,10 +82,15 @@ def under_attack(name: str, seconds: float, after: float) -> Seen:
         context = multiprocessing.get_context("spawn")
         stop = context.Event()
         attacker = context.Process(target=run_attack, args=(name, scene, stop))
+        asked = threading.Event()
+        asking = threading.Thread(target=_ask_gateway, args=(scene, witness.seen, asked), daemon=True)
         attacker.start()
+        if scene.gateway_port:
+            asking.start()
         try:
             witness.watch(seconds)
         finally:
+            asked.set()
             stop.set()
             attacker.join(10)
             if attacker.is_alive():
@@ -108,7 +120,37 @@ def scene_of_a_controller(attack: Attack) -> Iterator[tuple[Rig, Scene, Pusher]]
                 if attack.pending_keys:
                     _fill(rig, attack.pending_keys)
                     rig.wait_applied(push(), list(MINIONS))
-            yield rig, scene, push
+            with _gateway(rig, scene) if attack.gateway else nullcontext(scene) as found:
+                yield rig, found, push
+
+
+@contextmanager
+def _gateway(rig: Rig, scene: Scene) -> Iterator[Scene]:
+    """A gateway beside the controller, with two accepted stock minions: the honest one, and that of the attackers."""
+    with StockMinions(rig, scene.folder / "stock") as stock:
+        stock.start_gateway()
+        for minion in (HONEST, HOSTILE_STOCK):
+            with SaltPeer(scene.folder, minion, stock.ret_port) as peer:
+                (scene.folder / f"{minion}.pub").write_text(peer.key.pem)
+                peer.authenticate()
+                rig.saltern("key", "accept", minion, "--yes")
+                stock.wait("it is let in", lambda peer=peer: isinstance(peer.authenticate(), dict))
+        yield replace(scene, gateway_port=stock.ret_port, gateway_publish_port=stock.publish_port)
+
+
+def _ask_gateway(scene: Scene, seen: Seen, stop: threading.Event) -> None:
+    """What the honest stock minion sees, by one connection as salt-minions have it."""
+    with SaltPeer(scene.folder, HONEST, scene.gateway_port, keeps=True) as peer:
+        peer.authenticate()
+        while not stop.wait(0.2):
+            began = time.monotonic()
+            try:
+                if peer.ask("verify_minion") is not True:
+                    seen.errors.append("gateway: the honest minion was refused")
+            except AssertionError as error:
+                seen.errors.append(f"gateway: {error}")
+                return
+            seen.gateway.append(time.monotonic() - began)
 
 
 def _options(remote: Path, far_port: int, attack: Attack) -> dict[str, Any]:
@@ -185,6 +227,7 @@ def missed(name: str, seen: Seen) -> list[str]:
     push_seconds, api_seconds = all_attacks()[name].push_seconds, all_attacks()[name].api_seconds
     checks = {
         f"push > {push_seconds:g} s": max(seen.pushes, default=0) > push_seconds,
+        f"gateway > {GATEWAY_SECONDS:g} s": max(seen.gateway, default=0) > GATEWAY_SECONDS,
         f"API > {api_seconds:g} s": max(seen.api, default=0) > api_seconds,
         f"memory > +{growth:g} MiB": seen.most > seen.baseline + growth,
         f"after > +{LEFT:g} MiB": seen.after > seen.baseline + LEFT,

@@ -19,7 +19,7 @@ PUSH_SECONDS = 2.0
 API_SECONDS = 1.0
 """How long the API may take under an attack, if the attack does not say otherwise."""
 
-BORDERS = ("strangers", "minions", "events", "branches", "people", "git_servers", "trees")
+BORDERS = ("strangers", "minions", "events", "branches", "people", "git_servers", "trees", "gateway")
 """Modules of this folder, each with `ATTACKS`: by where they come from."""
 
 
@@ -39,6 +39,8 @@ class Attack:
     """Remotes on the attack's own git server (`Scene.far_port`), beside the honest one; honest until it begins."""
     options: Mapping[str, Any] = field(default_factory=dict)
     """More options of the controller."""
+    gateway: bool = False
+    """Whether it is one on a gateway, which is beside the controller then."""
     tree: Mapping[str, str] = field(default_factory=dict)
     """Files of the honest tree that are others."""
 

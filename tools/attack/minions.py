@@ -17,7 +17,7 @@ from tools.attack.attacks import Attack, Running
 from tools.attack.scene import HOST, HOSTILE, Scene, pack
 from tools.attack.zmtp_curve import CurveClient, HandshakeBroken
 from wire.codec import encode
-from wire.messages import GetMine, Grains, Hello, Mine, MineEntry, ResyncRequired, RunStarted
+from wire.messages import GetMine, Grains, Hello, Mine, MineEntry, PublishCall, ResyncRequired, RunStarted
 
 _SLOW = ".?" * 300 + "Z"
 """A pattern that a backtracking engine never ends with."""
@@ -51,6 +51,20 @@ def many_mine_questions(scene: Scene, running: Running) -> None:
     for number in itertools.count(1):
         asked = json.dumps([[f"*{' ' * 0}or-{number}", "a.b"], {}])
         _send(dealer, encode(GetMine(request=number, asked=asked)), running)
+        if not running():
+            return
+
+
+def cloud_runners(scene: Scene, running: Running) -> None:
+    """The runner `cloud`, of which each call is a process of its own, as `peer_run` permits it."""
+    dealer = _minion(scene)
+    for number in itertools.count(1):
+        given = {"prof": "none", "instances": [f"web{number}-{each}" for each in range(10)]}
+        call = PublishCall(
+            request=number, nonce=f"{number}", kind="runner", fun="cloud.profile", kwargs=given, timeout=1.0
+        )
+        _send(dealer, encode(call), running)
+        time.sleep(0.02)
         if not running():
             return
 
@@ -307,6 +321,12 @@ ATTACKS: Mapping[str, Attack] = {
     "regex-get-mine": Attack("mine.get with a regular expression that backtracks", regex_in_get_mine),
     "regex-mine-allow": Attack("a mine whose allow_tgt is such an expression", regex_in_mine),
     "mine-questions": Attack("different questions to the mine without end", many_mine_questions),
+    "cloud-runners": Attack(
+        "the runner `cloud` without end, by peer_run",
+        cloud_runners,
+        push_seconds=4.0,  # processes of their own load the machine
+        options={"peer_run": {HOSTILE: ["cloud.*"]}},
+    ),
     "unknown-runs": Attack("RunStarted of unknown runs without end", unknown_runs),
     "deep-grains": Attack("grains nested 970 deep", deep_grains),
     "large-grains": Attack("grains of 15 MiB, changed again and again", large_grains),

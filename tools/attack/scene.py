@@ -44,6 +44,9 @@ class Scene:
     """Folder of the controller's configuration, for its command line."""
     far_port: int
     """Where the attack's own git server listens: the controller follows `far0.git` and so on there."""
+    gateway_port: int = 0
+    """Of requests of stock minions, where there is a gateway."""
+    gateway_publish_port: int = 0
 
     def dealer(
         self, keys: KeyPair | None = None, *, linger: int = 0, queue: int = 1000, port: int = 0

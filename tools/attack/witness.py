@@ -29,6 +29,8 @@ class Seen:
     pushes: list[float] = field(default_factory=list)
     """From `git push` to applied on every honest minion."""
     api: list[float] = field(default_factory=list)
+    gateway: list[float] = field(default_factory=list)
+    """Of requests of the honest stock minion, where there is a gateway."""
     baseline: float = 0.0
     most: float = 0.0
     """Of the controller and all its children (PSS)."""
@@ -46,7 +48,7 @@ class Seen:
 
     def as_json(self) -> dict[str, Any]:
         """All figures; of times the median and the maximum."""
-        times = {"pushes": self.pushes, "api": self.api}
+        times = {"pushes": self.pushes, "api": self.api, "gateway": self.gateway}
         return asdict(self) | {name: _summary(values) for name, values in times.items()}
 
 

@@ -22,7 +22,7 @@ from rig import Rig, free_ports
 
 from controller.app import controller
 from controller.config.settings import load_settings
-from controller.reconcile.decision import TOUCHED_AT_ONCE
+from controller.reconcile.deciding.decision import TOUCHED_AT_ONCE
 from reactors.bus import Bus
 from tools.bench import salt_events
 from tools.bench.figures import Figure

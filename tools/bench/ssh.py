@@ -51,7 +51,8 @@ def measure() -> Iterator[Figure]:
         for path, text in {"states/top.sls": "{}\n", "states/files.sls": states, "pillar/top.sls": "{}\n"}.items():
             (folder / "tree" / path).parent.mkdir(parents=True, exist_ok=True)
             (folder / "tree" / path).write_text(text)
-        with SshServer(folder / "sshd", before=_WITHOUT_BASHRC) as sshd:
+        # salt-ssh copies by scp, which asks for sftp: without it, it tries for ever.
+        with SshServer(folder / "sshd", "Subsystem sftp internal-sftp", before=_WITHOUT_BASHRC) as sshd:
             ours = _timed_ours(folder, sshd)
             salts = _timed_salts(folder, sshd)
         for fun, samples in ours.items():
@@ -72,11 +73,11 @@ def _timed_ours(folder: Path, sshd: SshServer) -> dict[str, list[float]]:
         rig.up()
         commit = rig.push("five files")
         rig.wait("the tree", lambda: commit in str(rig.remotes()))
-        (rig.config / "roster").write_text(_roster(sshd, thin_dir=str(folder / "worker")))
+        (rig.config / "roster").write_text(_roster(sshd, folder / "worker"))
         rig.saltern("ssh", "*", "--raw", "true", check=False)  # makes the key pair
         public = rig.directory / "c/etc/saltern/pki/controller/ssh" / "salt-ssh.rsa.pub"
         sshd.authorized_keys.write_text(public.read_text())
-        rig.saltern("ssh", "m000", "-i", "test.ping")
+        rig.saltern("ssh", "*", "-i", "test.ping")
 
         def call(words: tuple[str, ...]) -> Any:
             return json.loads(rig.saltern("ssh", "*", *words, "--out", "json", "--static").stdout)
@@ -100,23 +101,29 @@ def _timed_salts(folder: Path, sshd: SshServer) -> dict[str, list[float]]:
         "ssh_max_procs": MACHINES,
     }
     (etc / "master").write_text(json.dumps(settings))  # JSON is YAML
-    (etc / "roster").write_text(_roster(sshd, priv=str(key)))
+    (etc / "roster").write_text(_roster(sshd, folder / "thin", priv=str(key)))
 
     def call(words: tuple[str, ...]) -> Any:
-        command = [program, "-c", etc, "--roster-file", etc / "roster", "-i", "--out", "json", "--static", "*", *words]
+        options = ["-c", etc, "--roster-file", etc / "roster", "-i", "--out", "json", "--static"]
+        command = [program, *options, "*", *words]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode:
             raise RuntimeError(f"salt-ssh {words}: exit {done.returncode}\n{done.stdout[-2000:]}{done.stderr[-2000:]}")
         return json.loads(done.stdout)
 
+    call(("test.ping",))  # the thin is sent
     return _timed(call)
 
 
-def _roster(sshd: SshServer, **more: str) -> str:
+def _roster(sshd: SshServer, worker: Path, **more: str) -> str:
+    """Args:
+    worker: folder in which each machine has its own: runs of salt-ssh that share one put out each other's states.
+    more: other fields of each machine.
+    """
     entry = {"host": "127.0.0.1", "port": sshd.port, "user": "root", **more}
     # Where python3 is a script of the shell (pyenv's), salt-ssh 3008 ends for want of variables.
     entry["set_path"] = f"{sys.base_prefix}/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-    return yaml.safe_dump({f"m{number:03}": dict(entry) for number in range(MACHINES)})
+    return yaml.safe_dump({f"m{n:03}": {**entry, "thin_dir": f"{worker}/m{n:03}"} for n in range(MACHINES)})
 
 
 def _timed(call: Callable[[tuple[str, ...]], Any]) -> dict[str, list[float]]:

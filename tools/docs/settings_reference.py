@@ -18,6 +18,8 @@ from controller.config.settings import LANGUAGE, OWN, PORTS, RENDERERS, ROOTS, C
 from controller.forges.kind_names import KINDS
 from controller.forges.registry import forge_of
 from controller.forges.settings import ForgeSettings
+from gateway.settings import RULES as GATEWAY
+from gateway.settings import GatewaySettings
 from highstate.compile_options import CompileOptions
 from minion.config.group_rules import GROUPS
 from minion.config.groups import DEFAULT_OPTIONS
@@ -33,11 +35,11 @@ _HEAD = """# Configuration reference
 
 <!-- written by python -m tools.docs.settings_reference -->
 
-Every option of `/etc/saltern/controller`, `/etc/saltern/minion` and `/etc/saltern/relay` with the values that are
-accepted and its default, from the types by which the programs read them. [configuration.md](../configuration.md) says
-what they mean, and has the options of git remotes. The limits (`limits`) are in a
-[table of their own](../security.md#limits). `schedule`, `reactor`, `rules`, `engines`, `notifications` and the options
-of [returners](../returners.md) are on the pages about these.
+Every option of `/etc/saltern/controller`, `/etc/saltern/minion`, `/etc/saltern/relay` and `/etc/saltern/gateway`
+with the values that are accepted and its default, from the types by which the programs read them.
+[configuration.md](../configuration.md) says what they mean, and has the options of git remotes. The limits (`limits`)
+are in a [table of their own](../security.md#limits). `schedule`, `reactor`, `rules`, `engines`, `notifications` and the
+options of [returners](../returners.md) are on the pages about these.
 
 A list may be written as one word where it has one item.
 """
@@ -87,6 +89,8 @@ def page() -> str:
         _table(*_grouped()),
         "\n## Relay\n\n",
         _table(RELAY, RelaySettings(id="")._asdict()),
+        "\n## Gateway\n\n",
+        _table(GATEWAY, dataclasses.asdict(GatewaySettings(id="`gateway-` and the "))),
     ]
     return "".join(parts)
 
@@ -163,7 +167,7 @@ def _shown(name: str, defaults: Mapping[str, Any]) -> str:
         return "(needed)"
     value = defaults[name]
     if name == "id":
-        return "name of the host"
+        return f"{value}name of the host"
     if isinstance(value, bool):
         return f"`{str(value).lower()}`"
     if value is None or value == () or value == "" or (isinstance(value, Mapping) and not value):

@@ -351,13 +351,6 @@ CASES: tuple[Case, ...] = (
 )  # fmt: skip
 
 WITHOUT: Mapping[str, str] = {
-    **dict.fromkeys(
-        (
-            f"iptables.{fun}"
-            for fun in ("append", "chain_absent", "chain_present", "delete", "flush", "insert", "set_policy")
-        ),
-        "it is the firewall of the whole machine; tried in a network namespace",
-    ),
     "kmod.absent": "a kernel of the cases' own would be needed; tested on recorded output",
     "kmod.present": "a kernel of the cases' own would be needed; tested on recorded output",
     "mount.swap": "swap is the whole machine's; tried in a file where swapon is permitted",

@@ -29,6 +29,7 @@ from typing import Any
 from highstate.files import MemoryFiles
 from highstate.run.runner import run
 from highstate.types import Chunk, StateResult
+from minion.config.group_rules import options_of
 from minion.engine.registry import find, names
 from minion.engine.unsupported import UNSUPPORTED
 from minion.execution import Context
@@ -37,6 +38,8 @@ from minion.grains import collect
 from tools.docs.cases.case import APT, SERVICE, Case, with_top
 from tools.docs.state_cases import CASES, WITHOUT
 
+_RIG = Path(__file__).resolve().parents[2] / "tests/rig"
+"""Servers of the tests."""
 PAGE = Path(__file__).resolve().parents[2] / "docs/states.md"
 WATCHED = (
     "/etc", "/var/lib/dpkg", "/var/lib/apt/extended_states", "/var/spool/cron", "/var/cache/debconf",
@@ -84,8 +87,7 @@ def _judged(case: Case) -> Row:
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="saltern-case-")))
         url = stack.enter_context(served()) if "{url}" in f"{case.name} {case.arguments}" else ""
-        values = {"{top}": str(folder / "top"), "{url}": url, "{hostname}": os.uname().nodename}
-        case = placed(case, {**values, "{postgresql}": postgresql()})
+        case = placed(case, {"{top}": str(folder / "top"), "{url}": url, **values()})
         stack.enter_context(run_hooks(case, folder / "top"))
         kept = dict(case.grains)
         before = fingerprint(folder)
@@ -156,7 +158,8 @@ def _differing(one: Mapping[str, Any], other: Mapping[str, Any]) -> set[str]:
 
 def placed(case: Case, values: Mapping[str, str]) -> Case:
     """The case with what its braces stand for."""
-    whole = {key: getattr(case, key) for key in ("name", "arguments", "files", "tree", "before", "after")}
+    kinds = ("name", "arguments", "files", "tree", "before", "after", "environment", "opts")
+    whole = {key: getattr(case, key) for key in kinds}
     for key, value in whole.items():
         for old, new in values.items():
             value = with_top(list(value) if isinstance(value, tuple) else value, old, new)
@@ -164,10 +167,11 @@ def placed(case: Case, values: Mapping[str, str]) -> Case:
     return replace(case, **whole)
 
 
-def postgresql() -> str:
-    """The newest version of Debian's PostgreSQL that is installed; empty where there is none."""
+def values() -> dict[str, str]:
+    """What braces stand for that are the same in all cases."""
     found = (path.name for path in Path("/usr/lib/postgresql").glob("*") if path.name.isdigit())
-    return max(found, key=int, default="")
+    newest = max(found, key=int, default="")
+    return {"{hostname}": os.uname().nodename, "{postgresql}": newest, "{python}": sys.executable, "{rig}": str(_RIG)}
 
 
 @contextmanager
@@ -182,7 +186,7 @@ def run_hooks(case: Case, top: Path) -> Iterator[None]:
             path.mkdir(exist_ok=True)
         else:
             path.write_text(text)
-    with _restored(case.restores, top.parent):
+    with _restored(case.restores, top.parent), _within(case.environment):
         try:
             for command in case.before:
                 _shell(command, check=True)
@@ -190,6 +194,17 @@ def run_hooks(case: Case, top: Path) -> Iterator[None]:
         finally:
             for command in case.after:
                 _shell(command, check=False)
+
+
+@contextmanager
+def _within(environment: Mapping[str, str]) -> Iterator[None]:
+    kept = dict(os.environ)
+    os.environ.update(environment)
+    try:
+        yield
+    finally:
+        os.environ.clear()
+        os.environ.update(kept)
 
 
 @contextmanager
@@ -246,7 +261,8 @@ def _once(case: Case, folder: Path, grains: dict[str, Any], *, test: bool) -> St
     every = {**_grains(), "id": "case", **grains}
     context = Context(
         minion_id="case",
-        opts={"id": "case", "config_dir": str(folder), "conf_file": str(folder / "minion")},
+        opts={"id": "case", "config_dir": str(folder), "conf_file": str(folder / "minion"), **case.opts},
+        options=options_of(case.opts),
         make_grains=lambda: every,
         make_pillar=lambda: case.pillar,
         make_files=lambda: MemoryFiles({"base": {path: text.encode() for path, text in case.tree.items()}}),

@@ -31,7 +31,8 @@ MINIONS = Dashboard(
                     text="More than a minute: the minion hangs or is not there.",
                     queries=(
                         Query(
-                            f'time() - node_textfile_mtime_seconds{{{_AGENT},file=~".*/saltern[^/]*[.]prom"}}',
+                            f'time() - node_textfile_mtime_seconds{{{_AGENT},file=~".*/saltern[^/]*[.]prom",'
+                            'file!~".*/saltern-gateway[.]prom"}',
                             "{{instance}}",
                         ),
                     ),
@@ -130,6 +131,64 @@ MINIONS = Dashboard(
                     text="Each second, of beacons and of saltern call.",
                     queries=(Query(f"rate(saltern_agent_events_total{{{_AGENT}}}[$__rate_interval])", "{{instance}}"),),
                     unit="ops",
+                ),
+            ),
+        ),
+        (
+            "Gateways of stock minions",
+            (
+                Panel(
+                    title="Stock minions by key",
+                    text="Of all gateways; pending ones wait for saltern key accept.",
+                    queries=(Query("sum by (instance, state) (saltern_gateway_minions)", "{{instance}} {{state}}"),),
+                ),
+                Panel(
+                    title="Minions that answer",
+                    text="Accepted stock minions that answer jobs, and those that the controller hears of.",
+                    queries=(
+                        Query("saltern_gateway_listening_minions", "{{instance}} answer"),
+                        Query("saltern_gateway_connected_minions", "{{instance}} connected"),
+                    ),
+                ),
+                Panel(
+                    title="Requests by command",
+                    text="What stock minions ask their gateway for.",
+                    queries=(
+                        Query(
+                            "sum by (command) (rate(saltern_gateway_request_seconds_count[$__rate_interval]))",
+                            "{{command}}",
+                        ),
+                    ),
+                    unit="ops",
+                ),
+                Panel(
+                    title="Slowest requests",
+                    text="99 % are answered in less, by command.",
+                    queries=(
+                        Query(
+                            "histogram_quantile(0.99, sum by (command, le) "
+                            "(rate(saltern_gateway_request_seconds_bucket[$__rate_interval])))",
+                            "{{command}}",
+                        ),
+                    ),
+                    unit="s",
+                ),
+                Panel(
+                    title="Requests without an answer",
+                    text="By reason.",
+                    queries=(
+                        Query(
+                            "sum by (reason) (rate(saltern_gateway_refused_requests_total[$__rate_interval]))",
+                            "{{reason}}",
+                        ),
+                    ),
+                    unit="ops",
+                ),
+                Panel(
+                    title="Memory of gateways",
+                    text="Of their processes.",
+                    queries=(Query("saltern_gateway_resident_memory_bytes", "{{instance}}"),),
+                    unit="bytes",
                 ),
             ),
         ),

@@ -1,9 +1,10 @@
 """Record what real Salt says of the cases that change a machine: tests/golden/states-machine.json is written anew.
 
-    python -m tools.oracle.machine VENV [FUN ...]
+    python -m tools.oracle.machine VENV OLD_VENV [FUN ...]
 
-VENV is a virtualenv with Salt 3008. The cases are those of `tools/docs/state_cases.py`, run for real in their
-surroundings, as root on Debian; the machine is left as it was. tests/e2e/test_states.py compares.
+The virtualenvs are those of `tools/oracle/venvs.py`; the second is for the modules that Salt 3008 has no more. The
+cases are those of `tools/docs/state_cases.py`, run for real in their surroundings, as root on Debian; the machine is
+left as it was. tests/e2e/test_states.py compares.
 """
 
 from __future__ import annotations
@@ -20,17 +21,24 @@ from typing import Any
 
 from tools.docs.cases.case import Case
 from tools.docs.state_cases import CASES
-from tools.docs.states_table import installed, placed, postgresql, run_hooks
+from tools.docs.states_table import installed, placed, run_hooks, values
 
 RECORDED = Path(__file__).resolve().parents[2] / "tests/golden/states-machine.json"
-COMPARED = (
-    "acl",
-    "apache", "apache_conf", "apache_module", "apache_site",
-    "archive", "cron", "debconf", "environ", "git", "group", "host", "ini", "kmod", "locale", "mount", "network", "pip",
-    "postgres_database", "postgres_extension", "postgres_group", "postgres_initdb", "postgres_language",
-    "postgres_privileges", "postgres_schema", "postgres_tablespace", "postgres_user", "ssh_auth", "ssh_known_hosts",
-    "sysctl", "timezone", "user", "virtualenv",
-)  # fmt: skip
+_COMPARED = """
+    acl apache apache_conf apache_module apache_site archive at blockdev composer cron debconf disk docker_container
+    docker_image docker_volume environ gem git gpg group host influxdb_continuous_query influxdb_database
+    influxdb_retention_policy influxdb_user ini ipset iptables keyboard kmod kubernetes locale logrotate lvm
+    memcached monit mount mysql_database mysql_grants mysql_query mysql_user network nftables npm pecl pip
+    postgres_cluster postgres_database postgres_extension postgres_group postgres_initdb postgres_language
+    postgres_privileges postgres_schema postgres_tablespace postgres_user rabbitmq_plugin rabbitmq_policy
+    rabbitmq_upstream rabbitmq_user rabbitmq_vhost redis rsync sqlite3 ssh_auth ssh_known_hosts supervisord sysctl
+    timezone user vault vault_secret virtualenv x509 xml
+"""
+_GIVEN_UP = """
+    composer gem memcached monit npm pecl postgres_cluster rsync sqlite3 supervisord xml
+"""
+COMPARED, GIVEN_UP = _COMPARED.split(), _GIVEN_UP.split()
+"""State modules that are compared, and those of them that are in the older release alone."""
 _INSIDE = Path(__file__).with_name("states_salt.py")
 
 
@@ -42,43 +50,58 @@ def key_of(case: Case) -> str:
 def plain(value: Any, top: str) -> Any:
     """What Salt or we have said, without what no two runs have in common."""
     if isinstance(value, str):
-        text = value.replace(top, "{top}")
-        return re.sub(r"\b[0-9a-f]{7,40}\b", "{sha}", re.sub(r"saltern-case-\w{8}", "{folder}", text))
+        text = (
+            value.replace(top, "{top}").replace(str(Path(top).parent), "{top}/..").replace(str(_INSIDE), _INSIDE.name)
+        )
+        if text.startswith("An exception occurred"):
+            text = f"An exception occurred: {text.strip().splitlines()[-1].strip()}"
+        return re.sub(r"\b[0-9a-f]{7,64}\b", "{sha}", re.sub(r"saltern-case-\w{8}", "{folder}", text))
     if isinstance(value, Mapping):
         return {plain(key, top): plain(one, top) for key, one in value.items()}
     return [plain(one, top) for one in value] if isinstance(value, list | tuple) else value
 
 
-def main(venv: str, wanted: list[str]) -> None:
+def main(venv: str, old: str, wanted: list[str]) -> None:
     """Record these functions, or all."""
-    recorded = json.loads(RECORDED.read_text()) if wanted else {}
+    found: dict[str, Any] = {}
     cases = [case for case in CASES if case.fun.partition(".")[0] in COMPARED and (not wanted or case.fun in wanted)]
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="saltern-case-")))
         folder.chmod(0o755)  # of some cases a server's user has to enter it
         stack.enter_context(installed(sorted({one for case in cases for one in case.needs})))
-        command = [f"{venv}/bin/python", "-W", "ignore", str(_INSIDE)]
-        salt = stack.enter_context(
-            subprocess.Popen(
-                command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
-            )
-        )
-        _said(salt, json.dumps(str(folder / "salt")))
+        running: dict[str, subprocess.Popen[str]] = {}
         for number, case in enumerate(cases):
             top = folder / str(number) / "top"
             top.parent.mkdir()
-            recorded[key_of(case)] = plain(_asked(salt, case, top), str(top))
-            print(case.fun, recorded[key_of(case)]["run"]["result"])  # noqa: T201
-        salt.stdin.close()  # type: ignore[union-attr]
+            place = old if case.fun.partition(".")[0] in GIVEN_UP else venv
+            if place not in running:
+                running[place] = stack.enter_context(_started(place, folder / f"salt{len(running)}"))
+            found[key_of(case)] = plain(_asked(running[place], case, top), str(top))
+            print(case.fun, found[key_of(case)]["run"]["result"], flush=True)  # noqa: T201
+        for salt in running.values():
+            salt.stdin.close()  # type: ignore[union-attr]
+    known = {key_of(case) for case in CASES}
+    kept = json.loads(RECORDED.read_text()) if wanted else {}
+    recorded = {key: one for key, one in kept.items() if key in known} | found
     lines = (f"{json.dumps(key)}: {json.dumps(recorded[key])}" for key in sorted(recorded))
     RECORDED.write_text("{\n" + ",\n".join(lines) + "\n}\n")
 
 
+def _started(venv: str, folder: Path) -> subprocess.Popen[str]:
+    command = [f"{venv}/bin/python", "-W", "ignore", str(_INSIDE)]
+    salt = subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    )
+    _said(salt, json.dumps(str(folder)))
+    return salt
+
+
 def _asked(salt: subprocess.Popen[str], case: Case, top: Path) -> Any:
-    whole = placed(case, {"{top}": str(top), "{hostname}": _hostname(), "{postgresql}": postgresql()})
+    whole = placed(case, {"{top}": str(top), **values()})
     with run_hooks(whole, top):
         given = {"state": whole.fun, "arguments": {"name": whole.name, **whole.arguments}, "tree": dict(whole.tree)}
-        _said(salt, json.dumps({"top": str(top), **given, "grains": dict(whole.grains), "pillar": dict(whole.pillar)}))
+        given |= {"top": str(top), "environment": dict(whole.environment), "opts": dict(whole.opts)}
+        _said(salt, json.dumps({**given, "grains": dict(whole.grains), "pillar": dict(whole.pillar)}))
         return json.loads(salt.stdout.readline())  # type: ignore[union-attr]
 
 
@@ -87,11 +110,5 @@ def _said(salt: subprocess.Popen[str], line: str) -> None:
     salt.stdin.flush()  # type: ignore[union-attr]
 
 
-def _hostname() -> str:
-    import os
-
-    return os.uname().nodename
-
-
 if __name__ == "__main__":
-    main(sys.argv[1], sys.argv[2:])
+    main(sys.argv[1], sys.argv[2], sys.argv[3:])

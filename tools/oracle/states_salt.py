@@ -1,8 +1,9 @@
 """Real Salt as a process that runs single states. Runs in a virtualenv that has Salt; knows nothing of Saltern.
 
 Started by `tools/oracle/states.py`, never by hand. The first line that it reads is the folder that it may write to.
-Each further line is a case: {"top", "state", "arguments", "pillar", "grains", "tree"}. It is answered by one line with
-what came of the state under test=True (`test`), for real (`run`) and once more (`again`).
+Each further line is a case: {"top", "state", "arguments", "pillar", "grains", "tree", "environment",
+"opts"}. It is answered by one line with what came of the state under test=True (`test`), for real (`run`) and once more
+(`again`).
 """
 
 from __future__ import annotations
@@ -59,7 +60,11 @@ def _answer(opts: dict[str, Any], case: dict[str, Any]) -> dict[str, Any]:
         shutil.rmtree(place, ignore_errors=True)
     Path(opts["conf_file"]).with_name("grains").unlink(missing_ok=True)
     Path(opts["cachedir"]).mkdir(parents=True)
+    kept = dict(os.environ)
+    os.environ.update(case.get("environment", {}))
     found = {name: _run(opts, case, test=name == "test") for name in ("test", "run", "again")}
+    os.environ.clear()
+    os.environ.update(kept)
     return {name: _said(one) for name, one in found.items()}
 
 
@@ -72,7 +77,7 @@ def _run(opts: dict[str, Any], case: dict[str, Any], *, test: bool) -> dict[str,
     import salt.state
 
     module, _, function = case["state"].partition(".")
-    given = {**opts, "test": test, "grains": {**opts["grains"], **case.get("grains", {})}}
+    given = {**opts, **case.get("opts", {}), "test": test, "grains": {**opts["grains"], **case.get("grains", {})}}
     given["pillar"] = case.get("pillar", {})
     arguments = {"name": "x", **case["arguments"]}
     low = {"state": module, "fun": function, "__id__": "x", "__sls__": "s", "__env__": "base", "order": 1, **arguments}

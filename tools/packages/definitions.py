@@ -72,11 +72,18 @@ PACKAGES = (
         needs=("saltern",),
     ),
     Package(
+        name="saltern-prometheus",
+        summary="GitOps for servers: metrics of controllers and gateways",
+        description="A library that controllers and gateways write their metrics with.",
+        requirements=("prometheus-client",),
+        needs=("saltern",),
+    ),
+    Package(
         name="saltern-controller",
         summary="GitOps for servers: the controller",
         description="Libraries and unit of a controller. `saltern init` sets it up.",
         requirements=_needed(*CONTROLLER_EXTRAS),
-        needs=("saltern", "saltern-cryptography"),
+        needs=("saltern", "saltern-cryptography", "saltern-prometheus"),
         unit="saltern-controller.service",
         setup="controller.sh",
     ),
@@ -87,6 +94,15 @@ PACKAGES = (
         needs=("saltern", "saltern-cryptography"),
         unit="saltern-relay.service",
         setup="relay.sh",
+    ),
+    Package(
+        name="saltern-gateway",
+        summary="GitOps for servers: a gateway for stock salt-minions",
+        description="Library and unit of a gateway, to which unmodified salt-minions connect as to their master.",
+        requirements=_needed("gateway"),
+        needs=("saltern", "saltern-cryptography", "saltern-prometheus"),
+        unit="saltern-gateway.service",
+        setup="gateway.sh",
     ),
 )
 

@@ -1,6 +1,7 @@
 """Apply public formulas by Saltern and by real Salt, each on fresh roots, and compare; as root on Debian.
 
-    make second-opinion FORMULAS=DIR                 all cases of the formulas checked out in DIR (NAME-formula each)
+    make second-opinion FORMULAS=DIR                 all cases of formulas, checked out in DIR (NAME-formula each)
+    make second-opinion FORMULAS=DIR ONLY=--own      those of own_cases.yaml, in which servers run
     .venv/bin/python -m tools.second_opinion --formulas DIR nginx users/default
     .venv/bin/python -m tools.second_opinion --formulas DIR --compare     judge the kept results anew, run nothing
 
@@ -17,8 +18,10 @@ import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, nullcontext
+from dataclasses import replace
 from pathlib import Path
 from queue import SimpleQueue
 
@@ -26,9 +29,10 @@ from tools.second_opinion.cases import OpinionCase, cases
 from tools.second_opinion.comparison import SIDES, disagreements, read_side
 from tools.second_opinion.explanations import explained, load_explanations, outdated
 from tools.second_opinion.report import case_report, summary, tables
-from tools.second_opinion.roots import SALT, SALTERN, base, run_side
+from tools.second_opinion.roots import SALT, SALTERN, Root, base, run_side
 
 _CACHE = Path(__file__).resolve().parents[2] / ".cache" / "second-opinion"
+_RIG = Path(__file__).resolve().parents[2] / "tests" / "rig"
 _HERE = "<!-- written by python -m tools.second_opinion --page -->"
 
 
@@ -37,7 +41,8 @@ def main() -> int:
     options = _parser().parse_args()
     if options.formulas is None or not options.formulas.is_dir():
         raise SystemExit("name a folder of formulas: FORMULAS=DIR, or --formulas DIR")
-    chosen = list(cases(options.formulas, options.names))
+    found = cases(options.formulas, options.names)
+    chosen = [case for case in found if case.own == options.own or (case.own and options.names)]
     if options.list:
         sys.stdout.writelines(f"{case.key}\n" for case in chosen)
         return 0
@@ -62,13 +67,14 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--new", action="store_true", help="run only cases without results")
     parser.add_argument("--compare", action="store_true", help="run nothing: judge the results that are kept")
     parser.add_argument("--page", type=Path, help="write the tables into this page too, below its mark")
+    parser.add_argument("--own", action="store_true", help="the cases of own_cases.yaml, and no others")
     parser.add_argument("--list", action="store_true", help="list the cases")
     parser.add_argument("names", nargs="*", help="formulas, or formula/case (default: all)")
     return parser
 
 
 def _run_all(chosen: Sequence[OpinionCase], options: argparse.Namespace, results: Path) -> None:
-    root = base(options.cache)
+    made = base(options.cache)
     left = [case for case in chosen if not (options.new and (results / case.key / "done").exists())]
     packages: SimpleQueue[Path] = SimpleQueue()
     for number in range(options.jobs):
@@ -79,7 +85,7 @@ def _run_all(chosen: Sequence[OpinionCase], options: argparse.Namespace, results
     def one(case: OpinionCase) -> str:
         debs = packages.get()
         try:
-            run_case(case, root, results / case.key, debs, options.seconds)
+            run_case(case, made, results / case.key, debs, options.seconds)
         finally:
             packages.put(debs)
         return case.key
@@ -89,18 +95,33 @@ def _run_all(chosen: Sequence[OpinionCase], options: argparse.Namespace, results
             print(f"{number}/{len(left)} {key}", file=sys.stderr, flush=True)  # noqa: T201
 
 
-def run_case(case: OpinionCase, root: Path, results: Path, debs: Path, seconds: int) -> None:
+def run_case(case: OpinionCase, made: Path, results: Path, debs: Path, seconds: int) -> None:
     """Both sides of a case; what they say is left in the folder `results`."""
     shutil.rmtree(results, ignore_errors=True)
     with tempfile.TemporaryDirectory(prefix="saltern-opinion-") as name:
         folder = Path(name)
         folder.chmod(0o755)
         case.lay_out(folder)
+        root = Root(base=made, case=folder, debs=debs, daemons=case.daemons, network=case.network)
         for side in SIDES:
             out = results / side
             out.mkdir(parents=True)
-            run_side(root, folder, out, debs, _steps(side), seconds)
+            with _engine() if case.engine else nullcontext("") as socket:
+                run_side(replace(root, engine=socket), out, _steps(side), seconds)
     (results / "done").touch()
+
+
+@contextmanager
+def _engine() -> Iterator[str]:
+    """A Docker engine's socket."""
+    sys.path.append(str(_RIG))
+    from docker_engine import DockerServer
+
+    server = DockerServer()
+    try:
+        yield server.url.removeprefix("unix://")
+    finally:
+        server.close()
 
 
 def _steps(side: str) -> list[tuple[str, Sequence[str]]]:
@@ -129,6 +150,8 @@ def _report(ran: Sequence[str], options: argparse.Namespace) -> int:
         print(f"\nDIFFERS {one.case} {one.about} {one.place}\n  Saltern: {one.saltern}\n  Salt:    {one.salt}")  # noqa: T201
     told = [pair for report in reports for pair in report.found]
     old = [entry for entry in outdated(entries, told, ran) if not options.names or entry.cases != ("*",)]
+    if options.own:
+        old = [entry for entry in old if set(entry.cases) <= set(ran)]
     for entry in old:
         print(f"\nNO LONGER OCCURS: {', '.join(entry.cases)} {entry.about} {entry.place}: {entry.why}")  # noqa: T201
     return 1 if unexplained or old else 0

@@ -1,14 +1,15 @@
-"""Cases of public formulas: their example pillar, and the suites of their own tests.
+"""Cases of public formulas: their example pillar, the suites of their own tests, and cases of ours.
 
 A formula is a folder NAME-formula, checked out by the caller; nothing of theirs is kept here. Suites are read from
-kitchen.yml (test-kitchen with kitchen-salt): which states, which pillar, which other formulas.
+kitchen.yml (test-kitchen with kitchen-salt): which states, which pillar, which other formulas. Ours are in
+own_cases.yaml: states of a formula with pillar that makes them work on the roots of `roots`.
 """
 
 from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from highstate.render.yaml.loader import load_yaml
 
 _KITCHEN = ("kitchen.yml", ".kitchen.yml", "kitchen.yaml")
 _SYSTEM = "debian"
+_OWN = Path(__file__).with_name("own_cases.yaml")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,6 +34,14 @@ class OpinionCase:
     pillar_top: Mapping[str, Any] = field(default_factory=dict)
     beside: tuple[tuple[Path, str], ...] = ()
     """Folders that lie in the tree besides the formula, each with its name there."""
+    own: bool = False
+    """Whether it is one of ours."""
+    daemons: bool = False
+    """Init scripts start what packages bring; without systemd."""
+    network: bool = False
+    """A network of the root's own, which it may change."""
+    engine: bool = False
+    """A Docker engine, with the image base:1."""
 
     @property
     def key(self) -> str:
@@ -59,7 +69,8 @@ def cases(folder: Path, names: Sequence[str] = ()) -> Iterator[OpinionCase]:
     """All cases of the formulas in a folder; with names (`nginx`, `nginx/default`) these alone."""
     for formula in sorted(path for path in folder.glob("*-formula") if path.is_dir()):
         short = formula.name.removesuffix("-formula")
-        for case in (*_of_example(formula), *_of_suites(formula, folder)):
+        suites = list(_of_suites(formula, folder))
+        for case in (*_of_example(formula), *suites, *_of_ours(formula, suites)):
             if not names or short in names or case.key in names:
                 yield case
 
@@ -78,6 +89,20 @@ def _of_example(formula: Path) -> Iterator[OpinionCase]:
         return
     pillar_top = {"base": {"*": ["example"]}}
     yield OpinionCase(formula=formula, name="example", top=top, pillar={"example.sls": text}, pillar_top=pillar_top)
+
+
+def _of_ours(formula: Path, suites: Sequence[OpinionCase]) -> Iterator[OpinionCase]:
+    for entry in yaml.safe_load(_OWN.read_text()):
+        if f"{entry['formula']}-formula" != formula.name:
+            continue
+        freedoms = {"own": True} | {name: entry.get(name, False) for name in ("daemons", "network", "engine")}
+        if "suite" in entry:
+            found = (suite for suite in suites if suite.name == entry["suite"])
+            yield from (replace(suite, name=entry["name"], **freedoms) for suite in found)
+        else:
+            top, pillar = {"base": {"*": entry["states"]}}, yaml.safe_dump(entry["pillar"], sort_keys=False).encode()
+            given: dict[str, Any] = {"pillar": {"own.sls": pillar}, "pillar_top": {"base": {"*": ["own"]}}}
+            yield OpinionCase(formula=formula, name=entry["name"], top=top, **given, **freedoms)
 
 
 def _readable(text: bytes) -> bytes | None:

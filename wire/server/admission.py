@@ -80,11 +80,13 @@ def _check(message: ToController, *, key: str, known: str | None, accepted: str 
 
 
 def _check_role(message: ToController, key: str, known: str | None, role: KeyRole | None) -> Refusal | None:
-    """A relay carries frames and does nothing else; a minion carries none."""
+    """A relay carries frames and does nothing else; a minion carries none. A gateway only asks to be accepted."""
     if isinstance(message, KeyRequest):
         allowed = role in (None, message.role)
     elif role == "relay":
         allowed = isinstance(message, FromRelay | Bye)
+    elif role == "gateway":
+        allowed = isinstance(message, Bye)
     else:
         allowed = not isinstance(message, FromRelay)
     if allowed:

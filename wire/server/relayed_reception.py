@@ -111,7 +111,7 @@ class RelayedReception:
             self._batch.refuse("unsealed", key=line.connection.key, identity=self._identity(line), detail=detail)
             return "handshake"
         identity = self._registry.identity(key)
-        if identity is not None and identity.role != "minion":
+        if identity is not None and identity.role == "relay":
             self._batch.refuse("role", key=key, identity=identity, detail="a relay behind a relay")
             return "handshake"
         if self._connections.is_refused(key):

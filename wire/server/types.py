@@ -36,6 +36,8 @@ class Identity:
     id: str
     state: IdentityState
     role: KeyRole = "minion"
+    salt_fingerprint: str = ""
+    """Of the RSA key of a stock minion, as an accepted gateway vouches."""
 
 
 def is_accepted(identity: Identity | None) -> bool:

@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+from controller.adapters.external_pillars.bounded_answers import CloudAnswer, asked
 from controller.adapters.external_pillars.named_secrets import TIMEOUT, KeptTexts, StoreKind, text_option
 from highstate.ports import SourceFailed
 
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 _OPTIONS = ("vault_url", "tenant", "client_id", "secret", "certificate", "cloud_environment", "verify")
 """`tenant`, `client_id`, `secret` and `cloud_environment` are what saltext-azurerm calls them."""
 _VERSION = "7.4"
+_LONGEST_CODE = 100
 _NAME = re.compile(r"(?P<secret>[0-9A-Za-z-]{1,127})(?:/(?P<version>[0-9A-Za-z]+))?")
 
 
@@ -60,21 +62,21 @@ class KeyVault:
             raise SourceFailed(f"Azure gives no token for the vault: {type(error).__name__}") from error
         path = f"/secrets/{parts['secret']}/{parts['version'] or ''}"
         try:
-            answer = httpx.get(
+            answer = asked(
+                "GET",
                 f"{self._url}{path}",
                 params={"api-version": _VERSION},
                 headers={"Authorization": f"Bearer {token}"},
                 verify=self._tls,
-                timeout=TIMEOUT,
             )
         except httpx.HTTPError as error:
             raise SourceFailed(f"Azure cannot be asked for {name!r}: {type(error).__name__}") from error
-        if answer.status_code == httpx.codes.NOT_FOUND:
+        if answer.status == httpx.codes.NOT_FOUND:
             return {}
-        if answer.status_code != httpx.codes.OK:
-            needs = "; the controller needs the permission to get secrets" if answer.status_code == 403 else ""
-            raise SourceFailed(f"Azure does not give {name!r}: {answer.status_code} {_code(answer)}{needs}")
-        return {"": str(answer.json()["value"])}
+        if answer.status != httpx.codes.OK:
+            needs = "; the controller needs the permission to get secrets" if answer.status == 403 else ""
+            raise SourceFailed(f"Azure does not give {name!r}: {answer.status} {_code(answer)}{needs}")
+        return {"": str(answer.part("value"))}
 
 
 def _verify(options: Mapping[str, Any]) -> str | bool:
@@ -118,10 +120,10 @@ def _has_workload() -> bool:
     return bool(os.environ.get("AZURE_FEDERATED_TOKEN_FILE"))
 
 
-def _code(answer: Any) -> str:
+def _code(answer: CloudAnswer) -> str:
     try:
-        return str(answer.json()["error"]["code"])
-    except (ValueError, LookupError, TypeError):
+        return str(answer.part("error", "code"))[:_LONGEST_CODE]
+    except SourceFailed:
         return ""
 
 

@@ -11,27 +11,17 @@ from __future__ import annotations
 import base64
 import re
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 from urllib.parse import quote
 
-from controller.adapters.external_pillars.named_secrets import TIMEOUT, KeptTexts, StoreKind, text_option
+from controller.adapters.external_pillars.bounded_answers import CloudAnswer, asked
+from controller.adapters.external_pillars.named_secrets import KeptTexts, StoreKind, text_option
 from highstate.ports import SourceFailed
 
-if TYPE_CHECKING:
-    import httpx
-
 _OPTIONS = ("project", "credentials", "endpoint_url")
+_LONGEST_STATUS = 100
 _SCOPES = ["https://www.googleapis.com/auth/cloud-platform"]
 _NAME = re.compile(r"(?:projects/(?P<project>[^/]+)/secrets/)?(?P<secret>[\w-]+)(?:/versions/(?P<version>\w+))?")
-
-
-class _Answered:
-    """An answer in the form that google-auth wants."""
-
-    def __init__(self, answer: httpx.Response) -> None:
-        self.status = answer.status_code
-        self.headers = answer.headers
-        self.data = answer.content
 
 
 class SecretManager:
@@ -63,8 +53,6 @@ class SecretManager:
 
     def read(self, name: str) -> KeptTexts:
         """See `SecretStore`."""
-        import httpx
-
         parts = _NAME.fullmatch(name)
         project = (parts and parts["project"]) or self._project
         if parts is None or not project:
@@ -75,15 +63,18 @@ class SecretManager:
         try:
             headers: dict[str, str] = {}
             self._credentials.before_request(self._asked, "GET", path, headers)
-            answer = httpx.get(f"{self._url}{path}:access", headers=headers, verify=self._tls, timeout=TIMEOUT)
+            answer = asked("GET", f"{self._url}{path}:access", headers=headers, verify=self._tls)
         except self._failures as error:
             raise SourceFailed(f"Google Cloud cannot be asked for {name!r}: {type(error).__name__}") from error
-        if answer.status_code == 404:
+        if answer.status == 404:
             return {}
-        if answer.status_code != 200:
-            needs = "; the controller needs secretmanager.versions.access" if answer.status_code == 403 else ""
-            raise SourceFailed(f"Google Cloud does not give {name!r}: {answer.status_code} {_status(answer)}{needs}")
-        return {"": _text(base64.b64decode(answer.json()["payload"]["data"]))}
+        if answer.status != 200:
+            needs = "; the controller needs secretmanager.versions.access" if answer.status == 403 else ""
+            raise SourceFailed(f"Google Cloud does not give {name!r}: {answer.status} {_status(answer)}{needs}")
+        try:
+            return {"": _text(base64.b64decode(str(answer.part("payload", "data"))))}
+        except ValueError as error:
+            raise SourceFailed(f"Google Cloud gives {name!r} as no base64") from error
 
     def _send(
         self,
@@ -91,25 +82,22 @@ class SecretManager:
         method: str = "GET",
         body: bytes | None = None,
         headers: Mapping[str, str] | None = None,
-        timeout: float = TIMEOUT,
         **ignored: Any,
-    ) -> _Answered:
+    ) -> CloudAnswer:
         """What google-auth asks with: https://google-auth.readthedocs.io/en/latest/reference/google.auth.transport.html."""
         import httpx
         from google.auth.exceptions import TransportError
 
         try:
-            return _Answered(
-                httpx.request(method, url, content=body, headers=dict(headers or {}), timeout=timeout, verify=self._tls)
-            )
-        except httpx.HTTPError as error:
+            return asked(method, url, content=body, headers=headers or {}, verify=self._tls)
+        except (httpx.HTTPError, SourceFailed) as error:
             raise TransportError(type(error).__name__) from error  # type: ignore[no-untyped-call]
 
 
-def _status(answer: httpx.Response) -> str:
+def _status(answer: CloudAnswer) -> str:
     try:
-        return str(answer.json()["error"]["status"])
-    except (ValueError, LookupError, TypeError):
+        return str(answer.part("error", "status"))[:_LONGEST_STATUS]
+    except SourceFailed:
         return ""
 
 

@@ -102,19 +102,39 @@ class NamedSecrets:
                 )
         return {str(options["nesting_key"]): found} if found and options.get("nesting_key") else found
 
+    def value(self, options: Mapping[str, Any], name: str) -> Value:
+        """What one name has, for `sdb.get`: a text, or a mapping of the secret's own or of a tree; None: nothing.
+
+        Args:
+            options: of the account, and `format`.
+            name: as it is, with nothing to fill in.
+
+        Raises:
+            SourceFailed: as in `pillar`.
+        """
+        self._check(options, (*self.kind.options, "format"))
+        answer = self._read(options, name)
+        shape = str(options.get("format") or "auto")
+        if "" in answer:
+            return _value(name, answer[""], shape)
+        return _data(name, answer, shape) or None
+
     def _options(self, arguments: Value) -> Mapping[str, Any]:
         names = self.kind.names
         options = dict(arguments) if isinstance(arguments, Mapping) else {names: arguments}
-        takes = (names, *self.kind.options, *_COMMON)
-        if unknown := options.keys() - set(takes):
-            raise SourceFailed(f"it does not take {', '.join(map(str, sorted(unknown)))}, but {', '.join(takes)}")
+        self._check(options, (names, *self.kind.options, *_COMMON))
         given = options.get(names)
         each = [given] if isinstance(given, str) else given
         if not isinstance(each, list) or not each or not all(isinstance(one, str) and one for one in each):
             raise SourceFailed(f"{names} is a name, or a list of names, like `app/{{minion}}`")
+        return {**options, names: each}
+
+    @staticmethod
+    def _check(options: Mapping[str, Any], takes: Sequence[str]) -> None:
+        if unknown := options.keys() - set(takes):
+            raise SourceFailed(f"it does not take {', '.join(map(str, sorted(unknown)))}, but {', '.join(takes)}")
         if options.get("format", "auto") not in _FORMATS:
             raise SourceFailed(f"format is one of {', '.join(_FORMATS)}, not {options['format']!r}")
-        return {**options, names: each}
 
     def _read(self, options: Mapping[str, Any], name: str) -> KeptTexts:
         """The answer of an account, kept for a while; SourceFailed, which is kept, too."""

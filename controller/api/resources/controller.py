@@ -16,6 +16,7 @@ from controller.schema.blame import BlameView
 from controller.schema.errors import ServiceError
 from controller.schema.events import EventView, WhyView
 from controller.schema.fleet.adoption import AdoptQuestion, AdoptView
+from controller.schema.fleet.comparisons import MinionComparison, SaltsSide
 from controller.schema.fleet.reloads import ReloadQuestion, ReloadView
 from controller.schema.fleet.status import FleetStatusQuery, FleetStatusView
 from controller.schema.keys import ControllerKey, KeyRefusals, KeysQuery, KeyView
@@ -268,6 +269,12 @@ async def resume(request: AdminRequest, body: TargetQuestion) -> Sequence[str]:
     return await service_of(request).resume(body.target, user=user_of(request))
 
 
+@post("/compare/master")
+async def compare_with_master(request: AdminRequest, body: SaltsSide) -> MinionComparison:
+    """What a Salt master compiles for a minion, compared with what is compiled here (`saltern migrate shadow`)."""
+    return await service_of(request).compare_with_master(body)
+
+
 @post("/confirm")
 async def confirm(request: AdminRequest, body: TargetQuestion) -> Sequence[str]:
     """Keep what `apply: confirm` has applied on these minions; ids of those that waited (`saltern confirm`)."""
@@ -333,6 +340,7 @@ ROUTES: Final = (
     runner,
     pause,
     resume,
+    compare_with_master,
     confirm,
     preview,
     adopt,

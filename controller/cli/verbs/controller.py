@@ -15,7 +15,7 @@ from controller.cli import options
 from controller.cli.config_folder import missing_configuration
 from controller.cli.configuration import settings_of
 from controller.cli.failure import USAGE, Failure
-from controller.config.settings import LOG_LEVELS, nearest_level
+from controller.config.values import LOG_LEVELS, nearest_level
 
 
 @click.command("controller")

@@ -113,7 +113,8 @@ def _show(diff: MinionDiff) -> None:
         click.echo(f"  {_GIVEN}:")
         click.echo(_indented(_indented(diff.pillar)))
     if diff.drift:
-        click.echo(output.styled(f"  drifted, found {output.ago(diff.drift_at) or 'lately'}:", fg="yellow"))
+        found = f"  drifted, found {output.ago(diff.drift_at) or 'lately'}{_by_salt(diff)}:"
+        click.echo(output.styled(output.printable(found), fg="yellow"))
     for drift in diff.drift:
         named = f" ({drift.drift_class})" if drift.drift_class else ""
         click.echo(f"    {output.printable(state_title(drift.key))}{named}")
@@ -131,6 +132,11 @@ def _show(diff: MinionDiff) -> None:
             click.echo(line)
 
 
+def _by_salt(diff: MinionDiff) -> str:
+    """Of a stock minion: by what its drift is known."""
+    return f", as test=True of {diff.agent} says" if diff.agent else ""
+
+
 def markdown(diffs: Sequence[MinionDiff]) -> str:
     """What is pending and what drifted, for a comment or a chat."""
     lines = []
@@ -144,7 +150,9 @@ def markdown(diffs: Sequence[MinionDiff]) -> str:
         lines += [f"{_GIVEN.capitalize()}:", "", *_fenced(diff.pillar)] if diff.pillar else []
         if diff.drift:
             drifted = [line for one in diff.drift for line in (state_title(one.key), *_drift_lines(one, 4))]
-            lines += [f"Drifted, {_code(diff.heal)}:" if diff.heal else "Drifted:", "", *_fenced("\n".join(drifted))]
+            healed = f", {_code(diff.heal)}" if diff.heal else ""
+            by_salt = f", as test=True of {_code(diff.agent)} says" if diff.agent else ""
+            lines += [f"Drifted{by_salt}{healed}:", "", *_fenced("\n".join(drifted))]
         if diff.ignored:
             shown = [line for one in diff.ignored for line in (state_title(one.key), *output.nested(one.ignored, 4))]
             lines += ["Ignored, as saltern.yaml says:", "", *_fenced("\n".join(shown))]

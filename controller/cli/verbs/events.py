@@ -16,6 +16,9 @@ from controller.schema.events import DROPPED, EventView
 from controller.schema.requests import EventsQuery
 from highstate.types import state_title
 
+_EVER = 1e10
+"""Seconds: since before there was any event."""
+
 
 @click.command("events")
 @click.argument("tag", required=False)
@@ -23,6 +26,11 @@ from highstate.types import state_title
 @click.option("-F", "--exact", is_flag=True, help="TAG is a tag as it is, in which * and ? are letters.")
 @click.option("--since", metavar="DURATION", help="Begin with what is kept from so long ago: 30s, 15m, 2h, 7d.")
 @click.option("-n", "--count", type=click.IntRange(1), help="End after so many.")
+@click.option(
+    "--no-follow",
+    is_flag=True,
+    help="End after what is kept; without --since that is all of it, as far as it is shown.",
+)
 @click.option(
     "--out",
     type=click.Choice(["text", "json", "pretty"]),
@@ -32,7 +40,14 @@ from highstate.types import state_title
 )
 @options.config_dir
 def events_command(
-    tag: str | None, regex: bool, exact: bool, since: str | None, count: int | None, out: str, config_dir: Path
+    tag: str | None,
+    regex: bool,
+    exact: bool,
+    since: str | None,
+    count: int | None,
+    no_follow: bool,
+    out: str,
+    config_dir: Path,
 ) -> None:
     """Follow everything that happens until Ctrl-C; with TAG (a glob) only events of such tags."""
     wanted = _compiled(tag) if regex and tag is not None else None
@@ -41,11 +56,12 @@ def events_command(
     query = EventsQuery(
         tag="*" if tag is None or regex else tag,
         match="exact" if exact and tag is not None else "glob",
-        since=_seconds(since) if since else 0.0,
+        since=_seconds(since) if since else _EVER if no_follow else 0.0,
+        follow=not no_follow,
     )
     seen = 0
     with Client(config_dir) as client:
-        for item in client.stream("/events", tag=query.tag, match=query.match, since=query.since):
+        for item in client.stream("/events", tag=query.tag, match=query.match, since=query.since, follow=query.follow):
             if item.tag == DROPPED:
                 _show_dropped(item, out)
                 continue

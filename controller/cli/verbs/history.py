@@ -13,7 +13,7 @@ from controller.cli.client import Client
 from controller.cli.verbs.show import show_run
 from controller.schema.runs import MOST_WITH_CAUSES, CausedEntry, HistoryEntry, RunView
 
-_JID = re.compile(r"\d{20}|(drift|scheduled)-.+")
+_JID = re.compile(r"\d{20}|(drift|scheduled|called)-.+")
 
 
 @click.command("history")

@@ -10,7 +10,7 @@ import click
 from controller.cli import offers, options, output
 from controller.cli.client import Client
 from controller.cli.group_output import show_groups
-from controller.cli.status_rows import HEADS, row_of
+from controller.cli.status_rows import with_agents
 from controller.cli.workers_output import complaint_of
 from controller.schema.fleet.status import FleetStatusView
 from controller.schema.minions import EngineStatus, ReturnerStatus, StatusView
@@ -74,7 +74,7 @@ def _show(view: StatusView, out: str, verbose: bool) -> None:
     if out != "text":
         output.document(view, out)
         return
-    output.table(HEADS, [row_of(minion) for minion in view.minions])
+    output.table(*with_agents(view.minions))
     for minion in view.minions if verbose else ():
         for error in minion.errors:
             click.echo(f"\n{minion.minion}:\n{output.printable(error)}")

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from controller.cloud.configuration import MachineProfile
+
+Pause = Callable[[float], None]
+"""Waits so many seconds; CloudFailed where nobody wants to wait any more."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,8 +55,8 @@ class Account(Protocol):
     def create(self, name: str, profile: MachineProfile) -> CloudMachine:
         """Have a machine made; it need not be up yet."""
 
-    def reached(self, machine: CloudMachine, seconds: float) -> CloudMachine:
-        """The machine when it has an address, within so many seconds."""
+    def reached(self, machine: CloudMachine, seconds: float, pause: Pause) -> CloudMachine:
+        """The machine when it has an address, within so many seconds; `pause` waits between two looks."""
 
     def destroy(self, machine: CloudMachine) -> None:
         """Destroy one."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from controller.cloud.accounts.account import CloudMachine
+from controller.cloud.accounts.account import CloudMachine, Pause
 from controller.cloud.configuration import MachineProfile
 from controller.cloud.errors import CloudFailed
 
@@ -26,7 +26,7 @@ class ExistingMachines:
         host = str(profile.options.get("ssh_host") or name)
         return CloudMachine(id=name, name=name, state="RUNNING", public_ips=(host,))
 
-    def reached(self, machine: CloudMachine, seconds: float) -> CloudMachine:
+    def reached(self, machine: CloudMachine, seconds: float, pause: Pause) -> CloudMachine:
         """It has an address."""
         return machine
 

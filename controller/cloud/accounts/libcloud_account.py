@@ -8,12 +8,12 @@ Source: https://libcloud.readthedocs.io/en/stable/compute/api.html
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
-from controller.cloud.accounts.account import CloudMachine
+from controller.cloud.accounts.account import CloudMachine, Pause
 from controller.cloud.configuration import CloudProvider, MachineProfile
 from controller.cloud.errors import CloudFailed
 
@@ -30,12 +30,16 @@ class _Driver:
 
     name: str
     options: Mapping[str, str]
+    optional: Collection[str] = ()
+    """Of Salt's names: those without which it works."""
 
 
 _DRIVERS: Mapping[str, _Driver] = {
     "digitalocean": _Driver("digitalocean", {"personal_access_token": "key"}),
-    "dummy": _Driver("dummy", {"creds": "creds"}),
-    "ec2": _Driver("ec2", {"id": "key", "key": "secret", "location": "region", "token": "token"}),
+    "dummy": _Driver("dummy", {"creds": "creds"}, ("creds",)),
+    "ec2": _Driver(
+        "ec2", {"id": "key", "key": "secret", "location": "region", "token": "token"}, ("location", "token")
+    ),
     "gce": _Driver(
         "gce",
         {
@@ -44,6 +48,7 @@ _DRIVERS: Mapping[str, _Driver] = {
             "project": "project",
             "location": "datacenter",
         },
+        ("location",),
     ),
     "linode": _Driver("linode", {"apikey": "key"}),
     "openstack": _Driver(
@@ -55,6 +60,7 @@ _DRIVERS: Mapping[str, _Driver] = {
             "identity_url": "ex_force_auth_url",
             "compute_region": "ex_force_service_region",
         },
+        ("tenant", "compute_region"),
     ),
     "scaleway": _Driver("scaleway", {"access_key": "key", "token": "secret"}),
     "vultr": _Driver("vultr", {"api_key": "key"}),
@@ -105,10 +111,10 @@ class LibcloudAccount:
                 if options.get(salts):
                     value = options[salts]
                     arguments[own] = [value] if own in _LISTS and isinstance(value, str) else value
-        arguments |= options.get("create") or {}
+        arguments |= profile.mapping("create")
         return _machine(self._ask(lambda: self._driver.create_node(**arguments), f"make {name}"))
 
-    def reached(self, machine: CloudMachine, seconds: float) -> CloudMachine:
+    def reached(self, machine: CloudMachine, seconds: float, pause: Pause) -> CloudMachine:
         """See `Account`."""
         deadline = time.monotonic() + seconds
         while True:
@@ -118,7 +124,7 @@ class LibcloudAccount:
             if time.monotonic() > deadline:
                 state = now.state if now is not None else "gone"
                 raise CloudFailed(f"{machine.name} has no address after {seconds:g} s; it is {state}")
-            time.sleep(_INTERVAL)
+            pause(_INTERVAL)
 
     def destroy(self, machine: CloudMachine) -> None:
         """See `Account`."""
@@ -181,6 +187,11 @@ def _driver_of(provider: CloudProvider) -> Any:
         raise CloudFailed(f"machines of clouds need {error.name}: pip install 'saltern[cloud]'") from error
     known = _DRIVERS.get(provider.driver, _Driver(provider.driver, {}))
     options = provider.options
+    if missing := [name for name in known.options if not options.get(name) and name not in known.optional]:
+        raise CloudFailed(
+            f"the provider {provider.alias!r} has no {' and no '.join(f'`{name}`' for name in missing)}, "
+            f"which the driver {provider.driver} needs"
+        )
     arguments = {own: options[salts] for salts, own in known.options.items() if options.get(salts) is not None}
     if provider.driver == "dummy":
         arguments.setdefault("creds", "")

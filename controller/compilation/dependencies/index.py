@@ -125,7 +125,7 @@ class DependencyIndex:
         return tuple(sorted(part for part in parts if len(self._minions.get(part, ())) > 1))
 
     def _add(self, minion: str, reads: Sequence[bytes]) -> None:
-        parts = tuple(self._part(packed) for packed in reads)
+        parts = tuple(dict.fromkeys(self._part(packed) for packed in reads))  # two of its parts may be alike
         self._of_minion[minion] = parts
         for part in parts:
             self._minions[part].add(minion)

@@ -29,7 +29,7 @@ class _Document(msgspec.Struct):
     """The outline of `Desired.as_document`."""
 
     chunks: dict[str, msgspec.Raw]
-    pillar: dict[str, msgspec.Raw]
+    pillar: dict[str | int | float | bool | None, msgspec.Raw]
     files: dict[str, dict[str, str]]
     contents: dict[str, str]
     drift: dict[str, msgspec.Raw]

@@ -92,7 +92,7 @@ def is_pending(row: StatusRow) -> bool:
 
 def lifts_manual(live: MinionPolicy, policy: MinionPolicy) -> bool:
     """Whether what waits for a person is applied by itself once this policy is live; both of one minion."""
-    return (live.apply == "manual" or live.suspend) and policy.apply != "manual" and not policy.suspend
+    return (live.apply == "manual" or live.applies_nothing) and policy.apply != "manual" and not policy.applies_nothing
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -96,12 +96,12 @@ def stored_base(record: DesiredRecord, document: Callable[[str], bytes | None]) 
 
 def may_hold(policy: Policy) -> bool:
     """Whether what is pending waits for a person on any minion."""
-    said = (policy.apply == "manual" or policy.suspend, *(_holds(entry.changes) for entry in policy.policies))
+    said = (policy.apply == "manual" or policy.applies_nothing, *(_holds(entry.changes) for entry in policy.policies))
     return any(said)
 
 
 def _holds(changes: Mapping[str, Any]) -> bool:
-    return changes.get("apply") == "manual" or bool(changes.get("suspend"))
+    return changes.get("apply") == "manual" or bool(changes.get("suspend") or changes.get("shadow"))
 
 
 def _waiting(requests: CompileRequests, minions: Sequence[MinionRecord], policy: Policy) -> set[str]:

@@ -16,16 +16,25 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from controller.access.principals import OF_MINION
 from controller.runners.context import RunnerContext
 from controller.runners.errors import ControllerCallFailed
 from minion.arguments.types import AnyValue
 
 _QUERIES = {"list_nodes": "-Q", "list_nodes_full": "-F", "list_nodes_select": "-S"}
+_END_SECONDS = 5.0
 _SOCKET = "SALTERN_SOCKET"
-_PEER = "minion "
-"""Begins the name of whoever asks, where that is a minion (`peer_run`)."""
-_OF_THIS_MACHINE = ("packages", "private_key", "script", "ssh_host", "ssh_keyfile")
-"""Options that name files of the controller, or where they are sent: a minion that asks may not choose them."""
+_OF_MINIONS = frozenset(
+    {
+        *("image", "size", "location", "availability_zone", "tag", "grains", "deploy", "enable_cloud_grains"),
+        *("keyname", "securitygroup", "securitygroupid", "userdata", "ebs_optimized", "ssh_username", "ssh_interface"),
+        *("wait_for_ip_timeout", "ssh_connect_timeout", "deploy_timeout", "wait_for_minion"),
+    }
+)
+"""Options that a minion that asks may choose: none names a file of the controller, where one is sent, what logs in
+there, or rights in the account (`iam_profile`, and whatever `create` may give)."""
+_MOST_OF_MINION = 10
+"""Machines of one call of a minion."""
 
 
 async def list_sizes(context: RunnerContext, provider: str = "all") -> Any:
@@ -62,19 +71,19 @@ async def select_query(context: RunnerContext, query_type: str = "list_nodes_sel
 
 async def profile(context: RunnerContext, prof: str, instances: AnyValue, **kwargs: AnyValue) -> Any:
     """Make machines by a profile; `kwargs` are in place of what it says."""
-    _check(context, kwargs)
-    return await _asked(context, "-p", prof, "--overrides", "-", "--", *_names(instances), data=kwargs)
+    names = _of_minion(context, kwargs, _names(instances))
+    return await _asked(context, "-p", prof, "--overrides", "-", "--", *names, data=kwargs)
 
 
 async def create(context: RunnerContext, provider: str, instances: AnyValue, **kwargs: AnyValue) -> Any:
     """Make machines of a provider, without a profile; `kwargs` say how."""
-    _check(context, kwargs)
-    return await _asked(context, "--provider", provider, "--overrides", "-", "--", *_names(instances), data=kwargs)
+    names = _of_minion(context, kwargs, _names(instances))
+    return await _asked(context, "--provider", provider, "--overrides", "-", "--", *names, data=kwargs)
 
 
 async def map_run(context: RunnerContext, path: str, parallel: bool = False) -> Any:
     """Make what a map on this machine names and is not there."""
-    _check(context, {"path": path}, ("path",))
+    _of_minion(context, {"path": path}, ())
     return await _asked(context, "-m", path, *(["-P"] if parallel else []))
 
 
@@ -88,13 +97,16 @@ async def action(context: RunnerContext, func: str, instances: AnyValue) -> Any:
     return await _asked(context, "-a", func, "--", *_names(instances))
 
 
-def _check(context: RunnerContext, given: Mapping[str, Any], names: Sequence[str] = _OF_THIS_MACHINE) -> None:
-    """Refuse a minion's files. ControllerCallFailed."""
-    found = [name for name in names if name in given]
-    if found and context.user.startswith(_PEER):
-        raise ControllerCallFailed(
-            f"a minion may not give {', '.join(found)}: say it in the profile, on the controller"
-        )
+def _of_minion(context: RunnerContext, given: Mapping[str, Any], names: Sequence[str]) -> Sequence[str]:
+    """The names, when a minion that asks may give these options for so many machines. ControllerCallFailed."""
+    if context.user.startswith(OF_MINION):
+        if found := sorted(given.keys() - _OF_MINIONS):
+            raise ControllerCallFailed(
+                f"a minion may not give {', '.join(found)}: say it in the profile, on the controller"
+            )
+        if len(names) > _MOST_OF_MINION:
+            raise ControllerCallFailed(f"a minion may have {_MOST_OF_MINION} machines made at a time, not {len(names)}")
+    return names
 
 
 def _names(instances: Any) -> Sequence[str]:
@@ -108,7 +120,24 @@ def _names(instances: Any) -> Sequence[str]:
 async def _asked(context: RunnerContext, *words: str, data: Mapping[str, Any] | None = None) -> Any:
     settings = context.ports.settings
     environment = {key: os.environ[key] for key in ("PATH", "LANG", "PYTHONPATH", "HOME") if key in os.environ}
-    verb = (sys.executable, "-P", "-m", "saltern", "cloud", "-c", str(settings.config_dir), "-y", "--out", "json")
+    # Nobody else on this machine is to wait for the libraries of clouds to be loaded.
+    verb = [
+        "nice",
+        "-n",
+        "10",
+        sys.executable,
+        "-P",
+        "-m",
+        "saltern",
+        "cloud",
+        "-c",
+        str(settings.config_dir),
+        "-y",
+        "--out",
+        "json",
+    ]
+    if context.user.startswith(OF_MINION):
+        verb.append("--for-minion")
     process = await asyncio.create_subprocess_exec(
         *verb,
         *words,
@@ -123,13 +152,23 @@ async def _asked(context: RunnerContext, *words: str, data: Mapping[str, Any] | 
     except asyncio.CancelledError:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGTERM)
-        await process.wait()
+        await _end_of(process)
         raise
     try:
         return json.loads(answer)
     except ValueError:
         last = " ".join(said.decode(errors="replace").split())[-1000:]
         raise ControllerCallFailed(last or f"saltern cloud ended with {process.returncode}") from None
+
+
+async def _end_of(process: asyncio.subprocess.Process) -> None:
+    """Wait until it has said what it leaves behind, though not for long."""
+    try:
+        async with asyncio.timeout(_END_SECONDS):
+            await process.communicate()
+    except TimeoutError:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
 
 
 FUNCTIONS = {

@@ -7,11 +7,14 @@ from typing import Annotated, Any
 
 from controller.runners import fleet
 from controller.runners.context import RunnerContext
+from controller.schema.minions import stock_agent
 from minion.arguments.types import AnyValue, Ignored, Unsupported
 
 _WAIT = Ignored("nobody is asked: the controller knows who is connected")
 Seconds = Annotated[AnyValue, _WAIT]
 Subset = list[Any] | None
+SALT_MINIONS = "Salt minion"
+"""Beside the names of groups that Salt has."""
 ShowIp = Annotated[bool, Unsupported("take the grain ipv4: saltern run TARGET grains.get ipv4")]
 
 
@@ -66,12 +69,16 @@ async def not_present(context: RunnerContext, subset: Subset = None, show_ip: Sh
 
 
 async def versions(context: RunnerContext) -> dict[str, Any]:
-    """The versions of the controller and, by how they compare with it, of the minions."""
+    """The versions of the controller and, by how they compare with it, of the minions; of stock minions Salt's."""
     own = _own_version()
     found: dict[str, Any] = {"Master": own}
     for minion, returned in sorted((await fleet.call(context, "*", "test.version")).items()):
         said = returned.value if returned.answered and returned.ok else False
-        compared = _label(str(said), own) if said else "Minion offline"
+        session = context.ports.sessions.session(minion)
+        if session is not None and stock_agent(session.agent):
+            compared = SALT_MINIONS  # its version is one of Salt's
+        else:
+            compared = _label(str(said), own) if said else "Minion offline"
         found.setdefault(compared, {})[minion] = said
     return found
 

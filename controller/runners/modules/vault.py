@@ -9,6 +9,7 @@ import asyncio
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from controller.access.principals import OF_MINION
 from controller.compilation.compile_ports import vault_of
 from controller.runners.context import RunnerContext
 from controller.runners.errors import ControllerCallFailed
@@ -19,8 +20,6 @@ if TYPE_CHECKING:
     from controller.adapters.secrets.vault import Vault
 
 _Found = TypeVar("_Found")
-_PEER = "minion "
-"""Before the id in the name of a minion that calls."""
 
 
 async def get_config(context: RunnerContext, minion_id: str = "") -> dict[str, Any]:
@@ -101,7 +100,7 @@ async def clear_cache(context: RunnerContext) -> bool:
 
 def _permitted(context: RunnerContext, minion_id: str) -> Vault:
     """The vault; ControllerCallFailed where none is configured, or somebody asks for another minion."""
-    asking = context.user.removeprefix(_PEER) if context.user.startswith(_PEER) else ""
+    asking = context.user.removeprefix(OF_MINION) if context.user.startswith(OF_MINION) else ""
     if asking and minion_id not in ("", asking):
         raise ControllerCallFailed(f"{asking} may not ask for {minion_id}")
     if not asking and not minion_id:
@@ -113,7 +112,7 @@ def _permitted(context: RunnerContext, minion_id: str) -> Vault:
 
 
 def _of_administrators(context: RunnerContext) -> Vault:
-    if context.user.startswith(_PEER):
+    if context.user.startswith(OF_MINION):
         raise ControllerCallFailed("minions may not call this")
     return _configured(context)
 
@@ -128,7 +127,7 @@ def _configured(context: RunnerContext) -> Vault:
 def _who(context: RunnerContext, minion_id: str) -> VaultUser:
     from controller.adapters.secrets.issuing import VaultUser
 
-    name = minion_id or context.user.removeprefix(_PEER)
+    name = minion_id or context.user.removeprefix(OF_MINION)
     grains = next((each.grains for each in context.ports.store.minions.all() if each.id == name), {})
     return VaultUser(minion=Minion(id=name, grains=grains), user=context.user, jid=context.jid)
 

@@ -30,6 +30,8 @@ class SshQuestion(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     """Whether the worker is made anew (`-t`)."""
     key_deploy: bool = False
     """Whether the controller's public key is put there first, for which a password is needed."""
+    pre_flight: bool = False
+    """Whether the script of `ssh_pre_flight` runs where the worker is, too."""
 
     def audited(self) -> dict[str, Any]:
         """It without the password, and without a roster, which may have some."""

@@ -9,11 +9,13 @@ const SYNC = {
   OutOfSync: ["warn", "≠"],
   Progressing: ["busy", "↻"],
   Paused: ["off", "‖"],
+  Shadow: ["off", "◐"],
   Held: ["off", "◆"],
   Unknown: ["off", "?"],
 };
 const HEALTH = {
   Healthy: ["ok", "✓"],
+  Progressing: ["busy", "↻"],
   Drifted: ["warn", "△"],
   Degraded: ["warn", "!"],
   Failed: ["bad", "✕"],

@@ -55,7 +55,7 @@ function trouble(title, list, kind) {
 }
 
 function changeClass(one, open) {
-  const tests = one.tests.map((each) => `${each.minion}: ${each.outcome}`).join(", ");
+  const tests = one.tests.map((each) => `${each.minion}: ${each.outcome}${each.agent ? ` (as test=True of ${each.agent} foretells)` : ""}`).join(", ");
   return h(
     "details",
     { class: "class", open },

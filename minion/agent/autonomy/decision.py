@@ -1,8 +1,8 @@
 """The decision: whether a minion that reaches no controller puts drift right by itself, now or later. Pure.
 
 `minion.agent.autonomy.remediation` asks at each turn of the agent's loop and carries it out. The rules are those by
-which the controller decides (`controller.reconcile.decision`): within the windows, not while the minion is paused, with
-the same pauses, and only towards what was applied last.
+which the controller decides (`controller.reconcile.deciding.decision`): within the windows, not while the minion is
+paused, with the same pauses, and only towards what was applied last.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The decision: whether a minion that reaches no controller goes back to what was confirmed last, now or later. Pure.
 
 `minion.agent.confirming.going_back` asks at each turn of the agent's loop and carries it out. While a controller is
-there, it decides (`controller.reconcile.confirming`).
+there, it decides (`controller.reconcile.deciding.confirming`).
 """
 
 from __future__ import annotations

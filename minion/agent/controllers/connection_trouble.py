@@ -11,8 +11,9 @@ from collections.abc import Callable
 
 import msgspec
 
+from minion.agent.controllers.causes import OptionsOfPlace, cause_of
 from minion.processes import AgentPipe, Child
-from wire.keys import fingerprint
+from wire.address import Address
 from wire.probe import ProbeOutcome, probe
 
 log = logging.getLogger(__name__)
@@ -45,31 +46,23 @@ class ConnectionTrouble:
 
     Args:
         minion_id: for the log.
-        host: of the controller, as `master` names it.
-        port: that is dialled.
-        controller_key: what the minion takes for the controller's key.
+        address: that is dialled; its host is what `master` names.
         fork: starts a child.
         unresolved: is called each time that the name has no address.
-        relay: whether a relay listens there, which has to prove its own key first.
         retry_dns: seconds after which a name that has none is looked up again; 0: as with all causes.
     """
 
     def __init__(
         self,
         minion_id: str,
-        host: str,
-        port: int,
-        controller_key: str,
+        address: Address,
         fork: Callable[[Callable[[AgentPipe], None]], Child],
         *,
         unresolved: Callable[[], None] = lambda: None,
         retry_dns: float = 0.0,
-        relay: bool = False,
     ) -> None:
         self._id = minion_id
-        self._host, self._port = host, port
-        self._controller_key = controller_key
-        self._relay = relay
+        self._address = address
         self._fork = fork
         self._unresolved, self._retry_dns = unresolved, retry_dns
         self._since = 0.0
@@ -152,7 +145,7 @@ class ConnectionTrouble:
             self._pause = self._retry_dns or self._pause
             self._unresolved()
         self.due_at = now + self._pause
-        cause, check = self._explain(found, error)
+        cause, check = cause_of(found, error, self._handshake, self._address, OptionsOfPlace())
         level = logging.DEBUG if cause == self._told else logging.WARNING
         self._told = cause
         log.log(
@@ -165,57 +158,10 @@ class ConnectionTrouble:
         )
 
     def _who(self) -> tuple[str, str]:
-        return self._id, f"{self._host}:{self._port}"
-
-    def _explain(self, found: ProbeOutcome, error: str) -> tuple[str, str]:
-        """What is wrong, and what to check."""
-        where = f"{self._host}:{self._port}"
-        match found:
-            case "unresolved":
-                return f"{self._host} has no address: {error}", "check `master`, and the name servers of this machine"
-            case "refused":
-                return (
-                    f"nothing listens on {where}",
-                    "see that the controller runs there (`saltern controller`), and that `master_port` here is its "
-                    "`ret_port`",
-                )
-            case "silent":
-                return (
-                    f"{where} does not answer",
-                    "check `master`, and that firewalls let this machine to the ports of `master_port` and "
-                    "`publish_port`",
-                )
-            case "unreachable":
-                return f"{where} cannot be reached: {error}", "check `master`, and the routes of this machine"
-            case "foreign":
-                return f"what listens on {where} is no controller", "check `master` and `master_port`"
-            case "plain":
-                return (
-                    f"what listens on {where} speaks ZeroMQ without CURVE, as a Salt master does",
-                    "check `master` and `master_port`: this minion needs a Saltern controller",
-                )
-            case "curve":
-                return self._explain_handshake(where)
-
-    def _explain_handshake(self, where: str) -> tuple[str, str]:
-        if self._relay and self._handshake:
-            return (
-                f"by the relay on {where} no session with the controller comes about: {self._handshake}",
-                "see the relay's log; compare `relay_key` with `saltern relay --key` there, and `controller_key` with "
-                "`saltern key controller` on the controller",
-            )
-        if "does not let this key in" in self._handshake:
-            return f"{where}: {self._handshake}", "see the controller's log; check that `master_port` is its `ret_port`"
-        if self._handshake:
-            return (
-                f"the controller on {where} has another key than `controller_key` here, whose fingerprint is "
-                f"{fingerprint(self._controller_key)}, or this is its `publish_port`, where no unknown key comes in",
-                "see that `master_port` here is its `ret_port`; compare with `saltern key controller --fingerprint` on "
-                "the controller; if it was made anew put its key into `controller_key`, and if not, somebody else "
-                "answers at this address",
-            )
-        return f"{where} takes connections, and none has come about", "see the controller's log"
+        return self._id, f"{self._address.host}:{self._address.request_port}"
 
     def _probe(self, pipe: AgentPipe) -> None:
-        found, error = probe(self._host, self._port, PROBE_SECONDS, lambda: pipe.send(_RESOLVED))
+        found, error = probe(
+            self._address.host, self._address.request_port, PROBE_SECONDS, lambda: pipe.send(_RESOLVED)
+        )
         pipe.send(msgspec.msgpack.encode(_Report(found, error)))

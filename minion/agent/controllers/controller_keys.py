@@ -51,6 +51,11 @@ class ControllerKeys:
         if kept.configured == configured:
             self._kept = kept
 
+    @property
+    def known(self) -> tuple[str, ...]:
+        """The present key, and the next one where it was announced."""
+        return tuple(filter(None, (self._kept.current, self._kept.following)))
+
     def begin(self) -> str:
         """The key to begin with, and again after a while without a connection."""
         self._trying = False
@@ -81,8 +86,13 @@ class ControllerKeys:
         """What answered has proved the key that was tried."""
         if self._trying:
             self._trying = False
-            self._keep(_Kept(configured=self._kept.configured, current=self._kept.following))
-            log.warning("event=controller_key_changed fingerprint=%s", fingerprint(self._kept.current))
+            self.has_proved(self._kept.following)
+
+    def has_proved(self, public: str) -> None:
+        """The controller has proved this key: if it was the next one, it is the present one now."""
+        if public and public == self._kept.following:
+            self._keep(_Kept(configured=self._kept.configured, current=public))
+            log.warning("event=controller_key_changed fingerprint=%s", fingerprint(public))
 
     def _keep(self, kept: _Kept) -> None:
         self._kept = kept

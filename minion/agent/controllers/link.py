@@ -85,13 +85,10 @@ class ControllerLink:
         )
         self.trouble = ConnectionTrouble(
             settings.id,
-            known.address.host,
-            known.address.request_port,
-            known.address.controller_key,
+            known.address,
             ports.fork,
             unresolved=self._is_unresolved,
             retry_dns=settings.retry_dns,
-            relay=bool(known.address.relay_key),
         )
         self.since = 0.0
         """When it was opened, or was lost."""

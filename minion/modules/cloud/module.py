@@ -9,14 +9,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from typing import Any
+from typing import Annotated, Any
 from uuid import uuid4
 
-from minion.arguments.types import AnyValue, Texts
+from minion.arguments.types import AnyValue, Texts, Unsupported
 from minion.execution.context import Context
 from minion.execution.errors import CallFailed
 from wire.messages import PublishCall, Refused
 
+_Opts = Annotated[AnyValue, Unsupported("options of salt-cloud are those of the controller's file `cloud`")]
 _SECONDS = 45.0
 """That the controller has for an answer."""
 _INTERVAL = 5.0
@@ -69,13 +70,15 @@ def has_instance(context: Context, name: str, provider: str | None = None) -> bo
     return bool(get_instance(context, name, provider))
 
 
-def profile(context: Context, profile: str, names: Texts, vm_overrides: AnyValue = None, **kwargs: AnyValue) -> Any:
+def profile(
+    context: Context, profile: str, names: Texts, vm_overrides: AnyValue = None, opts: _Opts = None, **kwargs: AnyValue
+) -> Any:
     """Make machines by a profile; the answer of each, by name."""
     more = {**_mapping(vm_overrides), **kwargs}
     return _made(context, names, "profile", prof=profile, instances=list(names), **more)
 
 
-def create(context: Context, provider: str, names: Texts, **kwargs: AnyValue) -> Any:
+def create(context: Context, provider: str, names: Texts, opts: _Opts = None, **kwargs: AnyValue) -> Any:
     """Make machines of a provider, without a profile."""
     return _made(context, names, "create", provider=provider, instances=list(names), **kwargs)
 
@@ -85,9 +88,13 @@ def destroy(context: Context, names: Texts) -> Any:
     return _asked(context, "destroy", instances=list(names))
 
 
-def action(context: Context, fun: str, names: Texts) -> Any:
-    """`reboot`, `start`, `stop` or `show_instance` machines."""
-    return _asked(context, "action", func=fun, instances=list(names))
+def action(
+    context: Context, fun: str, cloudmap: Annotated[AnyValue, Unsupported("name the machines")] = None,
+    names: Texts = (), provider: Annotated[AnyValue, Unsupported("name machines of it")] = None,
+    instance: str | None = None,
+) -> Any:  # fmt: skip
+    """`reboot`, `start`, `stop` or `show_instance` machines: those of `names`, or one."""
+    return _asked(context, "action", func=fun, instances=[*names, *([instance] if instance else ())])
 
 
 def map_run(context: Context, path: str) -> Any:

@@ -9,20 +9,20 @@ from minion.arguments.types import AnyValue, Ignored, Unsupported
 from minion.execution.context import Context
 from minion.modules.docker.engines import engine_of
 
-_BY_THE_ENGINE = Ignored("commands are run by the engine, in the environment of the container")
+BY_THE_ENGINE = Ignored("commands are run by the engine, in the environment of the container")
 _NO_LOG = Ignored("output is not logged")
 
 
 class InContainer(NamedTuple):
     """How a command is run in a container."""
 
-    exec_driver: Annotated[AnyValue, _BY_THE_ENGINE] = None
+    exec_driver: Annotated[AnyValue, BY_THE_ENGINE] = None
     stdin: Annotated[AnyValue, Unsupported("pipe it within the command")] = None
     python_shell: bool = True
     output_loglevel: Annotated[AnyValue, _NO_LOG] = None
     use_vt: Annotated[AnyValue, Ignored("the output is given when the command has ended")] = None
     ignore_retcode: bool = False
-    keep_env: Annotated[AnyValue, _BY_THE_ENGINE] = None
+    keep_env: Annotated[AnyValue, BY_THE_ENGINE] = None
 
 
 def run_all(context: Context, name: str, cmd: str, how: InContainer) -> dict[str, Any]:

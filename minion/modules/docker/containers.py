@@ -8,11 +8,12 @@ import posixpath
 import tarfile
 import time
 from collections.abc import Mapping
-from typing import Any
+from typing import Annotated, Any
 
 from minion.arguments.types import AnyValue, Map, Seconds
 from minion.execution.context import Context
 from minion.execution.errors import CallFailed
+from minion.modules.docker.commands import BY_THE_ENGINE
 from minion.modules.docker.engines import engine_of
 from minion.modules.docker.images import shown
 from minion.providers.docker import attachments
@@ -71,8 +72,8 @@ def list_containers(context: Context, all: bool = False) -> list[str]:  # noqa: 
 
 
 def create(
-    context: Context, image: str, name: str | None = None, start: bool = False,
-    client_timeout: Seconds = CLIENT_TIMEOUT, *, options: ContainerOptions,
+    context: Context, image: str, name: str | None = None, start: bool = False, *,
+    client_timeout: Seconds = CLIENT_TIMEOUT, options: ContainerOptions,
 ) -> dict[str, Any]:  # fmt: skip
     """Make a container, and `start` it; its ID and name. An image that is not here is pulled."""
     engine = engine_of(context, client_timeout)
@@ -90,8 +91,8 @@ def create(
 
 
 def run_container(
-    context: Context, image: str, name: str | None = None, client_timeout: Seconds = CLIENT_TIMEOUT, bg: bool = False,
-    replace: bool = False, force: bool = False, networks: AnyValue = None, *, options: ContainerOptions,
+    context: Context, image: str, name: str | None = None, *, client_timeout: Seconds = CLIENT_TIMEOUT,
+    bg: bool = False, replace: bool = False, force: bool = False, networks: AnyValue = None, options: ContainerOptions,
 ) -> dict[str, Any]:  # fmt: skip
     """Make and start a container, and wait for its end unless `bg`; its ID, name, output and exit code."""
     engine = engine_of(context, client_timeout)
@@ -325,8 +326,9 @@ def _file_of(engine: DockerEngine, name: str, path: str) -> bytes:
 
 
 def copy_to(
-    context: Context, name: str, source: str, dest: str, overwrite: bool = False, makedirs: bool = False
-) -> bool:
+    context: Context, name: str, source: str, dest: str, exec_driver: Annotated[AnyValue, BY_THE_ENGINE] = None,
+    overwrite: bool = False, makedirs: bool = False,
+) -> bool:  # fmt: skip
     """Copy a file of the minion or of `salt://` to a container."""
     if not posixpath.isabs(dest):
         raise CallFailed("Destination path must be absolute")

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from minion.arguments.types import CommaList, Map, Pairs
+from minion.arguments.types import CommaList, Map, Pairs, Seconds
 from minion.execution.context import Context
 from minion.execution.errors import CallFailed
 from minion.providers.docker.engine import CLIENT_TIMEOUT, DockerEngine
@@ -47,9 +47,11 @@ def inspect_network(context: Context, network_id: str) -> dict[str, Any]:
     return dict(engine_of(context).call("inspect_network", network_id))
 
 
-def create_network(context: Context, name: str, network: NetworkOptions) -> dict[str, Any]:
+def create_network(
+    context: Context, name: str, *, client_timeout: Seconds = CLIENT_TIMEOUT, network: NetworkOptions
+) -> dict[str, Any]:
     """Make a network; its ID."""
-    return dict(engine_of(context).call("create_network", name, **wanted_network(network).creation()))
+    return dict(engine_of(context, client_timeout).call("create_network", name, **wanted_network(network).creation()))
 
 
 def remove_network(context: Context, network_id: str) -> bool:

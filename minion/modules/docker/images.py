@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import posixpath
 import time
-from typing import Any
+from typing import Annotated, Any
 
-from minion.arguments.types import Map, Seconds
+from minion.arguments.types import AnyValue, Ignored, Map, Seconds, Unsupported
 from minion.execution.context import Context
 from minion.execution.errors import CallFailed
 from minion.modules.docker.engines import engine_of
 from minion.providers.docker import images as store
 from minion.providers.docker.engine import CLIENT_TIMEOUT
+
+_InsecureRegistry = Annotated[AnyValue, Ignored("the engine's own configuration says which registries are")]
+_ApiResponse = Annotated[AnyValue, Unsupported("the result has what the engine said, in Salt's words")]
 
 
 def images(context: Context, verbose: bool = False, all: bool = False) -> dict[str, Any]:  # noqa: A002  (Salt's name)
@@ -85,12 +88,18 @@ def dangling(context: Context, prune: bool = False, force: bool = False) -> Any:
     return {each[:12]: {"Removed": store.remove(engine, [each], force=force)} for each in found}
 
 
-def pull(context: Context, image: str, client_timeout: Seconds = CLIENT_TIMEOUT) -> dict[str, Any]:
+def pull(
+    context: Context, image: str, insecure_registry: _InsecureRegistry = None, api_response: _ApiResponse = None,
+    client_timeout: Seconds = CLIENT_TIMEOUT,
+) -> dict[str, Any]:  # fmt: skip
     """Pull an image; the layers that came."""
     return store.pull(engine_of(context, client_timeout), image)
 
 
-def push(context: Context, image: str, client_timeout: Seconds = CLIENT_TIMEOUT) -> dict[str, Any]:
+def push(
+    context: Context, image: str, insecure_registry: _InsecureRegistry = None, api_response: _ApiResponse = None,
+    client_timeout: Seconds = CLIENT_TIMEOUT,
+) -> dict[str, Any]:  # fmt: skip
     """Push an image to its registry."""
     started = time.monotonic()
     done: dict[str, Any] = {"retcode": 0}
@@ -105,7 +114,9 @@ def push(context: Context, image: str, client_timeout: Seconds = CLIENT_TIMEOUT)
 
 def build(
     context: Context, path: str, repository: str | None = None, tag: str | None = None, cache: bool = True,
-    rm: bool = True, dockerfile: str | None = None, buildargs: Map | None = None,
+    rm: bool = True, api_response: _ApiResponse = None,
+    fileobj: Annotated[AnyValue, Unsupported("give the folder as path")] = None, dockerfile: str | None = None,
+    buildargs: Map | None = None,
 ) -> dict[str, Any]:  # fmt: skip
     """Build an image of the Dockerfile in a folder; its ID and tags."""
     if bool(repository) != bool(tag):

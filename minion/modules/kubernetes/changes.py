@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
-from minion.arguments.types import Map, Seconds
+from minion.arguments.types import AnyValue, Ignored, Map, Seconds, Unsupported
 from minion.execution.context import Context
 from minion.execution.errors import CallFailed
 from minion.modules.kubernetes.objects import NO_LOGIN, Function
 from minion.providers.kubernetes.access import ClusterLogin
 from minion.providers.kubernetes.api import STRATEGIC, ClusterApi
-from minion.providers.kubernetes.kinds import CONFIGMAP, NAMESPACE, SECRET, SERVICE, KubernetesObject, ObjectKind
+from minion.providers.kubernetes.kinds import CONFIGMAP, NAMESPACE, POD, SECRET, SERVICE, KubernetesObject, ObjectKind
 from minion.providers.kubernetes.sources import ObjectSource
 from minion.providers.kubernetes.written import change_of, whole_of, written
+
+_AppendHash = Annotated[AnyValue, Unsupported("put a hash of the content into the name")]
 
 
 class _Target(NamedTuple):
@@ -51,7 +53,7 @@ class _Target(NamedTuple):
         body = change_of(*self[2:], read)
         return self.sent("PATCH", body, content=STRATEGIC, dry_run=dry_run, seconds=seconds)
 
-    def replaced(self, read: KubernetesObject) -> KubernetesObject:
+    def replaced(self, read: KubernetesObject, seconds: float | None) -> KubernetesObject:
         """Replace it; its address and its type stay."""
         there = ClusterApi(self.context.machine, self.login).find(*self[2:])
         if there is None:
@@ -62,7 +64,7 @@ class _Target(NamedTuple):
             body["spec"] = {"clusterIP": there["spec"]["clusterIP"], **body["spec"]}
         if self.kind is SECRET and not body.get("type"):
             body["type"] = there.get("type")
-        return self.sent("PUT", body)
+        return self.sent("PUT", body, seconds=seconds)
 
 
 def _source(source: str, template: str, saltenv: str, template_context: Map | None) -> ObjectSource:
@@ -86,6 +88,19 @@ def creating(kind: ObjectKind) -> Function:
     return create
 
 
+def create_pod(
+    context: Context, name: str, namespace: str = "default", metadata: Map | None = None, spec: Map | None = None,
+    source: str = "", template: str = "", saltenv: str = "base", template_context: Map | None = None,
+    wait: bool = False, timeout: Seconds = 60.0, *, dry_run: bool = False, login: ClusterLogin = NO_LOGIN,
+) -> KubernetesObject:  # fmt: skip
+    """Make a pod."""
+    read = written(
+        context.machine, POD, _source(source, template, saltenv, template_context), {"metadata": metadata, "spec": spec}
+    )
+    target = _Target(context, login, POD, name, namespace)
+    return target.made(read, dry_run=dry_run, seconds=timeout if wait else None)
+
+
 def create_namespace(
     context: Context, name: str, metadata: Map | None = None, source: str = "", template: str = "",
     saltenv: str = "base", template_context: Map | None = None, dry_run: bool = False, login: ClusterLogin = NO_LOGIN,
@@ -100,7 +115,7 @@ def create_secret(
     context: Context, name: str, namespace: str = "default", data: Map | None = None, source: str = "",
     template: str = "", saltenv: str = "base", template_context: Map | None = None, secret_type: str | None = None,
     metadata: Map | None = None, dry_run: bool = False, wait: bool = False, timeout: Seconds = 60.0,
-    login: ClusterLogin = NO_LOGIN,
+    append_hash: _AppendHash = None, login: ClusterLogin = NO_LOGIN,
 ) -> KubernetesObject:  # fmt: skip
     """Make a secret; its values are texts, or base64 of texts."""
     read = written(context.machine, SECRET, _source(source, template, saltenv, template_context), {"data": data})
@@ -114,7 +129,7 @@ def create_secret(
 def create_configmap(
     context: Context, name: str, namespace: str = "default", data: Map | None = None, source: str = "",
     template: str = "", saltenv: str = "base", template_context: Map | None = None, dry_run: bool = False,
-    wait: bool = False, timeout: Seconds = 60.0, login: ClusterLogin = NO_LOGIN,
+    wait: bool = False, timeout: Seconds = 60.0, append_hash: _AppendHash = None, login: ClusterLogin = NO_LOGIN,
 ) -> KubernetesObject:  # fmt: skip
     """Make a ConfigMap."""
     read = written(context.machine, CONFIGMAP, _source(source, template, saltenv, template_context), {"data": data})
@@ -138,6 +153,18 @@ def patching(kind: ObjectKind) -> Function:
     return patch
 
 
+def patch_secret(
+    context: Context, name: str, namespace: str = "default", patch: Map | None = None, source: str = "",
+    template: str = "", saltenv: str = "base", template_context: Map | None = None, secret_type: str | None = None,
+    dry_run: bool = False, wait: bool = False, timeout: Seconds = 60.0, login: ClusterLogin = NO_LOGIN,
+) -> KubernetesObject:  # fmt: skip
+    """Have a secret that is there have what is given; what else it has stays."""
+    place = _source(source, template, saltenv, template_context)
+    given = {**(patch or {}), "type": secret_type} if secret_type else patch
+    target = _Target(context, login, SECRET, name, namespace)
+    return target.patched(given, place, dry_run=dry_run, seconds=timeout if wait else None)
+
+
 def patch_namespace(
     context: Context, name: str, patch: Map | None = None, source: str = "", template: str = "", saltenv: str = "base",
     template_context: Map | None = None, dry_run: bool = False, login: ClusterLogin = NO_LOGIN,
@@ -153,26 +180,47 @@ def replacing(kind: ObjectKind) -> Function:
     def replace(
         context: Context, name: str, metadata: Map | None = None, spec: Map | None = None, source: str = "",
         template: str = "", saltenv: str = "base", namespace: str = "default", template_context: Map | None = None,
-        login: ClusterLogin = NO_LOGIN,
+        wait: bool = False, timeout: Seconds = 60.0, login: ClusterLogin = NO_LOGIN,
     ) -> KubernetesObject:  # fmt: skip
         place = _source(source, template, saltenv, template_context)
         read = written(context.machine, kind, place, {"metadata": metadata, "spec": spec})
-        return _Target(context, login, kind, name, namespace).replaced(read)
+        return _Target(context, login, kind, name, namespace).replaced(read, timeout if wait else None)
 
     replace.__doc__ = f"""Put another {kind.word} in the place of one that is there."""
     return replace
 
 
-def replacing_data(kind: ObjectKind) -> Function:
-    """The function that replaces a secret or a ConfigMap."""
+def replace_service(
+    context: Context, name: str,
+    old_service: Annotated[AnyValue, Ignored("the server is asked for the service that is there")] = None,
+    metadata: Map | None = None, spec: Map | None = None, source: str = "", template: str = "", saltenv: str = "base",
+    namespace: str = "default", template_context: Map | None = None, wait: bool = False, timeout: Seconds = 60.0,
+    login: ClusterLogin = NO_LOGIN,
+) -> KubernetesObject:  # fmt: skip
+    """Put another service in the place of one that is there; its address stays."""
+    place = _source(source, template, saltenv, template_context)
+    read = written(context.machine, SERVICE, place, {"metadata": metadata, "spec": spec})
+    return _Target(context, login, SERVICE, name, namespace).replaced(read, timeout if wait else None)
 
-    def replace(
-        context: Context, name: str, data: Map | None = None, source: str = "", template: str = "",
-        saltenv: str = "base", namespace: str = "default", template_context: Map | None = None,
-        login: ClusterLogin = NO_LOGIN,
-    ) -> KubernetesObject:  # fmt: skip
-        read = written(context.machine, kind, _source(source, template, saltenv, template_context), {"data": data})
-        return _Target(context, login, kind, name, namespace).replaced(read)
 
-    replace.__doc__ = f"""Put another {kind.word} in the place of one that is there."""
-    return replace
+def replace_configmap(
+    context: Context, name: str, data: Map | None = None, source: str = "", template: str = "", saltenv: str = "base",
+    namespace: str = "default", template_context: Map | None = None, wait: bool = False, timeout: Seconds = 60.0,
+    login: ClusterLogin = NO_LOGIN,
+) -> KubernetesObject:  # fmt: skip
+    """Put another ConfigMap in the place of one that is there."""
+    read = written(context.machine, CONFIGMAP, _source(source, template, saltenv, template_context), {"data": data})
+    return _Target(context, login, CONFIGMAP, name, namespace).replaced(read, timeout if wait else None)
+
+
+def replace_secret(
+    context: Context, name: str, data: Map | None = None, source: str = "", template: str = "", saltenv: str = "base",
+    namespace: str = "default", template_context: Map | None = None, secret_type: str | None = None,
+    metadata: Map | None = None, wait: bool = False, timeout: Seconds = 60.0, login: ClusterLogin = NO_LOGIN,
+) -> KubernetesObject:  # fmt: skip
+    """Put another secret in the place of one that is there; its type stays where none is given."""
+    read = written(context.machine, SECRET, _source(source, template, saltenv, template_context), {"data": data})
+    more: dict[str, Any] = {"metadata": metadata} if metadata else {}
+    if secret_type:
+        more["type"] = secret_type
+    return _Target(context, login, SECRET, name, namespace).replaced({**read, **more}, timeout if wait else None)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from minion.arguments.types import AnyValue, Map
+from minion.arguments.types import AnyValue, Map, Unsupported
 from minion.execution.context import Context
 from minion.execution.errors import CallFailed
 from minion.modules.kubernetes.objects import NO_LOGIN
@@ -17,6 +17,7 @@ from minion.providers.kubernetes.manifests import Applying, apply_object, object
 from minion.providers.kubernetes.sources import ObjectSource, given_documents
 
 _RESTARTED = "kubectl.kubernetes.io/restartedAt"
+_LeftOut = Annotated[AnyValue, Unsupported("leave it out of the document: what it does not say is kept")]
 _WORKLOADS = {
     "deployment": "Deployment", "statefulset": "StatefulSet", "daemonset": "DaemonSet", "replicaset": "ReplicaSet"
 }  # fmt: skip
@@ -88,14 +89,17 @@ def _schedulable(context: Context, name: str, login: ClusterLogin, *, cordoned: 
 def apply(
     context: Context, manifest: AnyValue = None, source: str = "", namespace: str | None = None,
     field_manager: str = "salt", force_conflicts: bool = False, dry_run: bool = False, template: str = "",
-    saltenv: str = "base", template_context: Map | None = None, login: ClusterLogin = NO_LOGIN,
+    saltenv: str = "base", template_context: Map | None = None, ignore_labels: _LeftOut = None,
+    ignore_annotations: _LeftOut = None, ignore_fields: _LeftOut = None, validate: bool = False,
+    login: ClusterLogin = NO_LOGIN,
 ) -> Any:  # fmt: skip
     """Apply the objects of documents by server-side apply; what the server answers, of several a list."""
     api = ClusterApi(context.machine, login)
     place = ObjectSource(source, template, template_context or {}, saltenv)
     objects = objects_of_manifest(api, given_documents(context.machine, manifest, place), namespace)
     applying = Applying(manager=field_manager, force=force_conflicts)
-    done = [apply_object(api, one, one.kind, applying, dry=dry_run) for one in objects if one.kind is not None]
+    for dry in (True, dry_run) if validate else (dry_run,):
+        done = [apply_object(api, one, one.kind, applying, dry=dry) for one in objects if one.kind is not None]
     return done[0] if len(done) == 1 else done
 
 

@@ -14,7 +14,9 @@ from minion.providers.kubernetes.kinds import CONFIGMAP, DEPLOYMENT, POD, SECRET
 _NAMED = {
     each.__name__: each
     for each in (
-        *(changes.create_configmap, changes.create_namespace, changes.create_secret, changes.patch_namespace),
+        *(changes.create_configmap, changes.create_namespace, changes.create_pod, changes.create_secret),
+        *(changes.patch_namespace, changes.patch_secret, changes.replace_configmap, changes.replace_secret),
+        changes.replace_service,
         *(cluster.apply, cluster.cluster_info, cluster.cordon, cluster.delete_manifest, cluster.get_object),
         *(cluster.list_clusters, cluster.node_add_annotation, cluster.node_add_label, cluster.node_annotations),
         *(cluster.node_labels, cluster.node_remove_annotation, cluster.node_remove_label, cluster.restart),
@@ -24,16 +26,13 @@ _NAMED = {
     )
 }
 _KINDS = {"configmap": CONFIGMAP, "deployment": DEPLOYMENT, "pod": POD, "secret": SECRET, "service": SERVICE}
-_WITH_SPEC = {word: kind for word, kind in _KINDS.items() if kind in (DEPLOYMENT, POD, SERVICE)}
-_WITH_DATA = {word: kind for word, kind in _KINDS.items() if kind in (CONFIGMAP, SECRET)}
 
 FUNCTIONS: Mapping[str, Any] = {
     **_NAMED,
     **{f"{word}s": objects.listing(kind) for word, kind in _KINDS.items()},
     **{f"show_{word}": objects.showing(kind) for word, kind in _KINDS.items() if kind is not SECRET},
     **{f"delete_{word}": objects.deleting(kind) for word, kind in _KINDS.items()},
-    **{f"create_{word}": changes.creating(kind) for word, kind in _WITH_SPEC.items()},
-    **{f"patch_{word}": changes.patching(kind) for word, kind in _KINDS.items() if kind is not POD},
-    **{f"replace_{word}": changes.replacing(kind) for word, kind in _WITH_SPEC.items() if kind is not POD},
-    **{f"replace_{word}": changes.replacing_data(kind) for word, kind in _WITH_DATA.items()},
+    **{f"create_{word}": changes.creating(_KINDS[word]) for word in ("deployment", "service")},
+    **{f"patch_{word}": changes.patching(_KINDS[word]) for word in ("configmap", "deployment", "service")},
+    "replace_deployment": changes.replacing(DEPLOYMENT),
 }

@@ -20,14 +20,14 @@ def did_composer_install(context: Context, dir: str) -> bool:  # noqa: A002  (Sa
 
 
 def install(
-    context: Context, directory: str, runas: str | None = None, quiet: bool = False, *, options: ComposerOptions
+    context: Context, directory: str, *, runas: str | None = None, quiet: bool = False, options: ComposerOptions
 ) -> Any:
     """Install what a project's composer.lock names; what composer says, or with `quiet` true."""
     return _told(carry_out(context.machine, "install", directory, runas, options), quiet)
 
 
 def update(
-    context: Context, directory: str, runas: str | None = None, quiet: bool = False, *, options: ComposerOptions
+    context: Context, directory: str, *, runas: str | None = None, quiet: bool = False, options: ComposerOptions
 ) -> Any:
     """Install the newest that a project's composer.json allows; what composer says, or with `quiet` true."""
     return _told(carry_out(context.machine, "update", directory, runas, options), quiet)

@@ -73,9 +73,11 @@ def get_key(context: Context, key: str, server: RedisAddress) -> str | None:
     return _text(_call(context, server, "get", key))
 
 
-def get_master_ip(context: Context, server: RedisAddress) -> dict[str, Any]:
+def get_master_ip(
+    context: Context, host: str | None = None, port: int | None = None, password: str | None = None
+) -> dict[str, Any]:
     """Whom the server follows; empty texts where it is a master."""
-    return redis_at(context.machine, server).master()
+    return redis_at(context.machine, RedisAddress(host=host, port=port, password=password)).master()
 
 
 def hdel(context: Context, key: str, *fields: str, server: RedisAddress) -> int:

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import wraps
-from typing import Any
+from typing import Annotated, Any
 
-from minion.arguments.types import AnyValue
+from minion.arguments.types import AnyValue, Ignored
 from minion.execution.context import Context
 from minion.execution.errors import CallFailed
 
 _UNSET = "__unset__"
+_Whole = Annotated[AnyValue, Ignored("the server's address and the token are had anew together")]
 
 
 def _told(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -182,10 +183,15 @@ def query(context: Context, method: str, endpoint: str, payload: AnyValue = None
     return _plain(context.vault.own.ask(method, endpoint, None if payload is None else _mapping(payload)))
 
 
-def clear_cache(context: Context, connection: bool = True, session: bool = False) -> bool:
+def clear_cache(context: Context, connection: _Whole = None, session: _Whole = None) -> bool:
     """Ask anew where the server is, and have another token; nothing else is kept from call to call."""
     context.vault.forget()
     return True
+
+
+def update_config(context: Context, keep_session: _Whole = None) -> bool:
+    """Ask anew where the server is, and have another token."""
+    return clear_cache(context)
 
 
 def get_server_config(context: Context) -> dict[str, Any]:
@@ -213,6 +219,6 @@ FUNCTIONS: Mapping[str, Any] = {
     for each in (
         *(clear_cache, delete_secret, destroy_secret, get_server_config, list_secrets, patch_raw, patch_secret),
         *(policies_list, policy_delete, policy_fetch, policy_write, query, read_secret, read_secret_meta),
-        *(restore_secret, wipe_secret, write_raw, write_secret),
+        *(restore_secret, update_config, wipe_secret, write_raw, write_secret),
     )
-} | {"clear_token_cache": clear_cache, "update_config": clear_cache}
+} | {"clear_token_cache": clear_cache}

@@ -107,6 +107,7 @@ def create_csr(
     context: Context,
     private_key: str,
     private_key_passphrase: str | None = None,
+    *,
     encoding: str = "pem",
     path: str | None = None,
     raw: bool = False,
@@ -116,7 +117,8 @@ def create_csr(
     require_library()
     from minion.providers.x509.requests import encode_plain, made, wanted_request
 
-    asked = {**with_short_names(given), "private_key": private_key, "private_key_passphrase": private_key_passphrase}
+    key = {"private_key": private_key, "private_key_passphrase": private_key_passphrase}
+    asked = {**with_short_names(given), **key}
     data = encode_plain(made(wanted_request(context.machine, asked)), encoding)
     return _given_back(context, data, encoding, path, raw, "CSR")
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from minion.machine.failure import StateFailed
 from minion.machine.plan import Machine
-from minion.providers.docker import values
+from minion.providers.docker import podman, values
 from minion.providers.docker.engine import DockerEngine
 
 _STATIC = ("Aliases", "Links", "IPAMConfig")
@@ -48,18 +48,20 @@ def _connection(name: str, given: Any) -> Mapping[str, Any]:
     return {key: values.texts(value) if key == "aliases" else value for key, value in arguments.items()}
 
 
-def differences(found: Mapping[str, Any], networks: Networks | None, mode: str) -> dict[str, Any]:
+def differences(engine: DockerEngine, found: Mapping[str, Any], networks: Networks | None, mode: str) -> dict[str, Any]:
     """Network → what is another in the container's connection, as Salt's `changes` has it."""
     had: Mapping[str, Any] = (found.get("NetworkSettings") or {}).get("Networks") or {}
     if networks is None:
         if mode.startswith("container:"):
             return {}
-        networks = {"bridge" if mode == "default" else mode: {}}
+        networks = {engine.default_network if mode in ("default", "bridge") else mode: {}}
     own = {str(found["Id"])[:12], (found.get("Config") or {}).get("Hostname"), str(found.get("Name")).lstrip("/")}
     seen: dict[str, Any] = {}
     for name in sorted({*had, *networks}):
         old = _static(had.get(name), own) if name in had else None
         new = _static(_endpoint(networks[name]), own) if name in networks else None
+        if old is not None and new is not None and new["IPAMConfig"] and engine.is_podman:
+            old["IPAMConfig"] = podman.addresses_as_docker(had[name], new["IPAMConfig"]) or None
         if old is None or new is None:
             seen[name] = {"IPConfiguration": {"old": _how(old), "new": _how(new)}}
         changed = {key: {"old": (old or {}).get(key), "new": (new or {}).get(key)} for key in _STATIC}

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from minion.machine.plan import Reader
+from minion.providers.docker import podman
 from minion.providers.docker.engine import DockerEngine
 from minion.providers.docker.options import ContainerOptions, translated
 
@@ -69,13 +70,17 @@ class WantedContainer:
         """What is another in a container that there is, as Salt's `changes` has it; values of `Env` are not told."""
         asked = dict(self._engine.call("create_container_config", self.image, **_config_arguments(self._own)))
         expected = {**_with_image(asked, image.get("Config") or {})}
-        seen: dict[str, Any] = {}
-        if own := _compared(found.get("Config") or {}, expected, _FIELDS.split()):
-            seen["Config"] = own
-        defaults = _defaults(machine, self._engine, asked.get("HostConfig") or {})
-        if of_host := _compared(found.get("HostConfig") or {}, defaults, _HOST_FIELDS.split()):
-            seen["HostConfig"] = of_host
-        return seen
+        of_host = asked.get("HostConfig") or {}
+        defaults = _defaults(machine, self._engine, of_host)
+        has, has_of_host = found.get("Config") or {}, found.get("HostConfig") or {}
+        if self._engine.is_podman:
+            has = podman.container_as_docker(has, asked, expected)
+            has_of_host = podman.host_as_docker(has_of_host, of_host, defaults)
+        differ = {
+            "Config": _compared(has, expected, _FIELDS.split()),
+            "HostConfig": _compared(has_of_host, defaults, _HOST_FIELDS.split()),
+        }
+        return {key: one for key, one in differ.items() if one}
 
 
 def _config_arguments(own: Mapping[str, Any]) -> dict[str, Any]:

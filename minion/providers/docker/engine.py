@@ -7,6 +7,7 @@ Behaviour: doc/ref/modules/all/salt.modules.dockermod, "Docker Authentication" a
 
 from __future__ import annotations
 
+import functools
 import os
 import re
 from collections.abc import Collection, Generator, Mapping, Sequence
@@ -23,6 +24,8 @@ SHUTDOWN_TIMEOUT = 10
 _BRINGING = re.compile(r"archive|cmd|file|module|pip|pkg|pkgrepo|service|user|docker_\w+")
 """State modules that may bring what lacks: the SDK, the engine, an image, a network."""
 _NOT_FOUND = 404
+_WITH_LOGINS = ("build", "pull", "push")
+"""Methods that use the logins of registries, which an earlier state may have written."""
 _SOCKET = "unix:///var/run/docker.sock"
 
 
@@ -62,10 +65,9 @@ class DockerEngine:
             raise self.lacking(f"the Docker engine at {url} does not answer: there is no such socket")
         version = configured(machine, "docker.version", None) or "auto"
         try:
-            self._client = docker.APIClient(base_url=url, version=str(version), timeout=timeout)
+            self._client = _client(url, str(version), timeout)
         except self._errors.DockerException as error:
             raise self.lacking(f"the Docker engine at {url} does not answer: {error}") from None
-        self._client.close()
 
     def call(self, method: str, *args: Any, **kwargs: Any) -> Any:
         """What a method of the SDK's `APIClient` returns; all of what it would yield.
@@ -75,11 +77,14 @@ class DockerEngine:
             StateFailed: it does not answer, or the SDK does not take the arguments.
         """
         try:
+            if method in _WITH_LOGINS:
+                self._client.reload_config()
             said = getattr(self._client, method)(*args, **kwargs)
             return list(said) if isinstance(said, Generator) else said
         except self._errors.APIError as error:
             raise EngineRefused(error.response.status_code, str(error.explanation)) from None
         except (self._errors.DockerException, TypeError, ValueError, OSError) as error:
+            _client.cache_clear()  # an engine that comes again may be another one
             raise StateFailed(f"Unable to perform {method}: {error}") from None
         finally:
             self._client.close()  # of its connections alone: the next call makes one again
@@ -93,6 +98,17 @@ class DockerEngine:
                 return None
             raise
         return seen
+
+    @functools.cached_property
+    def is_podman(self) -> bool:
+        """Whether it is podman that answers."""
+        parts = self.call("version").get("Components") or ()
+        return any("podman" in str(one.get("Name")).lower() for one in parts)
+
+    @property
+    def default_network(self) -> str:
+        """The network of containers that ask for none."""
+        return "podman" if self.is_podman else "bridge"
 
     def image_id(self, image: str) -> str | None:
         """The ID of an image; None when it is not here."""
@@ -115,6 +131,16 @@ class DockerEngine:
         if by:
             return ContentUnknown(f"{text}. An earlier state of this run ({by}) may bring it")
         return StateFailed(text)
+
+
+@functools.lru_cache(maxsize=8)
+def _client(url: str, version: str, timeout: float) -> Any:
+    """The SDK's client, which asks the engine for its version; one for all states of a run."""
+    import docker
+
+    made = docker.APIClient(base_url=url, version=version, timeout=timeout)
+    made.close()
+    return made
 
 
 def state_of(container: Mapping[str, Any]) -> str:

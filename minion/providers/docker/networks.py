@@ -17,6 +17,8 @@ from minion.providers.docker import values
 from minion.providers.docker.values import BadDockerValue
 
 BRIDGE_NAME = "com.docker.network.bridge.name"
+_OF_PODMAN = ("driver", "host-local")
+"""An option that podman says of each network."""
 _POOL = {"subnet": "Subnet", "iprange": "IPRange", "gateway": "Gateway", "aux_addresses": "AuxiliaryAddresses"}
 _POOL_ALIASES = {"ip_range": "iprange", "aux_address": "aux_addresses"}
 
@@ -91,9 +93,12 @@ class WantedNetwork(NamedTuple):
             seen["Options"] = options
         ipam = found.get("IPAM") or {}
         changed = _different({"Driver": ipam.get("Driver")}, {"Driver": self.ipam_driver})
-        if dict(ipam.get("Options") or {}) != dict(self.ipam_options):
+        own = {key: one for key, one in (ipam.get("Options") or {}).items() if (key, one) != _OF_PODMAN}
+        if own != dict(self.ipam_options):
             changed["Options"] = {"old": ipam.get("Options"), "new": dict(self.ipam_options)}
-        old, new = _sorted_pools(ipam.get("Config") or ()), _sorted_pools(self.pools)
+        of_podman = _OF_PODMAN in (ipam.get("Options") or {}).items()
+        asked = [_as_podman_shows(pool) for pool in self.pools] if of_podman else self.pools
+        old, new = _sorted_pools(ipam.get("Config") or ()), _sorted_pools(asked)
         if old != new and (new or not _is_chosen_by_engine(old)):
             changed["Config"] = {"old": old, "new": new}
         return {**seen, "IPAM": changed} if changed else seen
@@ -193,6 +198,14 @@ def _different(old: Mapping[str, Any], new: Mapping[str, Any], ignored: Sequence
         for key in sorted({*old, *new})
         if key not in ignored and old.get(key) != new.get(key)
     }
+
+
+def _as_podman_shows(pool: Mapping[str, Any]) -> dict[str, Any]:
+    """With the gateway that podman gives a pool which has none, and without the range, which it does not show."""
+    shown = {key: value for key, value in pool.items() if key != "IPRange"}
+    if shown.get("Subnet") and not shown.get("Gateway"):
+        shown["Gateway"] = str(ipaddress.ip_network(str(shown["Subnet"]), strict=False)[1])
+    return shown
 
 
 def _sorted_pools(pools: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:

@@ -180,6 +180,14 @@ def entry_of(text: str, timeout: str | None, comment: str | None) -> IpsetEntry:
     return IpsetEntry(member, tuple(options))
 
 
+def is_address(entry: IpsetEntry) -> bool:
+    """Whether it is an address or a network, not a name that only ipset can look up."""
+    try:
+        return bool(_networks(entry.text))
+    except ValueError:
+        return False
+
+
 def is_right(found: Ipset, entry: IpsetEntry, members: Sequence[str]) -> bool:
     """Whether all these members are in the set, with the comment of the entry, and for good or not as it says.
 

@@ -79,9 +79,10 @@ class Tables:
     def find(self, table: str, chain: str, rule: str) -> NftRule | None:
         """The first rule of a chain that is this one. StateFailed for one that nft cannot read."""
         there = self.rules(table, chain)
+        plain = next((each for each in there if _loose(each.text) == _loose(rule)), None)
+        if plain is not None:  # most rules are written as nft writes them
+            return plain
         wanted = self._in_nfts_words(table, chain, rule)
-        if wanted is None:
-            return next((each for each in there if _loose(each.text) == _loose(rule)), None)
         return next((each for each in there if each.text == wanted), None)
 
     def _in_nfts_words(self, table: str, chain: str, rule: str) -> str | None:

@@ -6,6 +6,7 @@ states compare as mappings (docs/clusters.md). A certificate's key is never in a
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import re
@@ -17,6 +18,8 @@ from collections.abc import Collection, Mapping
 from typing import Any
 from urllib.parse import urlencode, urlsplit
 
+from extmods.timed_answers import timed_handlers
+from highstate.redaction import without
 from minion.machine.failure import ContentUnknown, StateFailed
 from minion.machine.plan import Reader
 from minion.providers.kubernetes.access import ClusterLogin, access_of
@@ -103,7 +106,7 @@ class ClusterApi:
                 found = json.loads(answer.read(_LARGEST))
         except urllib.error.HTTPError as error:
             with error:
-                raise _refusal(error.code, error.read(_LARGEST)) from None
+                raise _refusal(error.code, error.read(_LARGEST), self.access.authorization or "") from None
         except (OSError, ValueError) as error:
             why = getattr(error, "reason", None) or error
             raise self.lacking(f"The API server {self.access.server} cannot be asked: {why}") from None
@@ -186,14 +189,16 @@ class ClusterApi:
         return StateFailed(text)
 
 
-def _refusal(code: int, content: bytes) -> ApiServerRefused:
+def _refusal(code: int, content: bytes, authorization: str) -> ApiServerRefused:
     try:
         said = json.loads(content)
-        return ApiServerRefused(code, str(said.get("reason") or "Unknown"), str(said.get("message") or ""))
-    except (ValueError, AttributeError):
+        message = without(str(said.get("message") or ""), (authorization, authorization.rpartition(" ")[2]))
+        return ApiServerRefused(code, str(said.get("reason") or "Unknown"), message)
+    except (ValueError, AttributeError, RecursionError):
         return ApiServerRefused(code, "Unknown", content[:300].decode(errors="replace").strip())
 
 
+@functools.lru_cache(maxsize=8)
 def _opener(access: ClusterAccess) -> urllib.request.OpenerDirector:
     parts = urlsplit(access.server)
     if parts.scheme not in ("http", "https") or not parts.hostname:
@@ -203,10 +208,8 @@ def _opener(access: ClusterAccess) -> urllib.request.OpenerDirector:
         parts.hostname, {"no": access.no_proxy}
     ):
         proxies = {}
-    handlers: list[urllib.request.BaseHandler] = [urllib.request.ProxyHandler(proxies), _NoRedirects()]
-    if parts.scheme == "https":
-        handlers.append(urllib.request.HTTPSHandler(context=_tls(access)))
-    return urllib.request.build_opener(*handlers)
+    context = _tls(access) if parts.scheme == "https" else None
+    return urllib.request.build_opener(urllib.request.ProxyHandler(proxies), _NoRedirects(), *timed_handlers(context))
 
 
 def _tls(access: ClusterAccess) -> ssl.SSLContext:

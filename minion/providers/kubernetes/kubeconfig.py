@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import functools
 import json
 import posixpath
 from collections.abc import Mapping, Sequence
@@ -77,15 +78,10 @@ class _Known:
     """What several files have."""
 
     def __init__(self, files: Sequence[tuple[bytes, str]]) -> None:
-        import yaml
-
         self.current = ""
         self._entries: dict[tuple[str, str], tuple[Mapping[str, Any], str]] = {}
         for content, path in files:
-            try:
-                read = yaml.safe_load(content)
-            except yaml.YAMLError as error:
-                raise StateFailed(f"The kubeconfig {path} is no YAML: {' '.join(str(error).split())}") from None
+            read = _parsed(content, path)
             if not isinstance(read, Mapping):
                 raise StateFailed(f"The kubeconfig {path} is no mapping")
             self.current = self.current or str(read.get("current-context") or "")
@@ -100,6 +96,17 @@ class _Known:
             raise StateFailed(f"The kubeconfig has no {kind} {name!r}; there are: {there}")
         found, path = self._entries[kind, name]
         return found, posixpath.dirname(path)
+
+
+@functools.lru_cache(maxsize=8)
+def _parsed(content: bytes, path: str) -> Any:
+    """A file as it is read for each state of a run. StateFailed: it is no YAML."""
+    import yaml
+
+    try:
+        return yaml.safe_load(content)
+    except yaml.YAMLError as error:
+        raise StateFailed(f"The kubeconfig {path} is no YAML: {' '.join(str(error).split())}") from None
 
 
 def _let_in(machine: Reader, access: ClusterAccess, user: Mapping[str, Any], folder: str) -> ClusterAccess:

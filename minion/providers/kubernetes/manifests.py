@@ -15,6 +15,8 @@ from minion.providers.kubernetes.api import APPLY, ApiServerRefused, ClusterApi
 from minion.providers.kubernetes.kinds import KubernetesObject, ObjectKind
 from minion.providers.kubernetes.objects import differences, plain, reported_new, without_secrets
 
+PART_OF = "applyset.kubernetes.io/part-of"
+"""The label by which an object is part of a set."""
 _ESTABLISHED = 30.0
 """Seconds that a kind may take to be served after its definition was applied."""
 
@@ -108,6 +110,7 @@ def foretold(
         return {"old": None, "new": without_secrets(one.document)}
     if live is not None and (live.get("metadata") or {}).get("deletionTimestamp"):
         raise StateFailed(f"{one.key} is being deleted: it can be applied when it is gone")
+    _refuse_others(one, live, applying)
     try:
         answer = apply_object(api, one, one.kind, applying, dry=True)
     except ApiServerRefused as error:
@@ -122,6 +125,14 @@ def foretold(
     if one.kind.kind == "Secret":
         return {"old": _without_values(was), "new": _without_values(now)}
     return {"old": was, "new": now}
+
+
+def _refuse_others(one: ManifestObject, live: KubernetesObject | None, applying: Applying) -> None:
+    """StateFailed: an object is part of another set than the one that shall have it."""
+    ours = (one.document["metadata"].get("labels") or {}).get(PART_OF)
+    theirs = ((live or {}).get("metadata", {}).get("labels") or {}).get(PART_OF)
+    if ours and theirs and ours != theirs and not applying.force:
+        raise StateFailed(f"{one.key} is part of another set of objects ({theirs}); `force_conflicts` takes it over")
 
 
 def _without_values(part: Mapping[str, Any]) -> dict[str, Any]:

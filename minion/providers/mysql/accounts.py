@@ -76,8 +76,24 @@ def found_user(
     machine: Reader, session: MysqlSession, user: str, host: str
 ) -> tuple[MysqlServerKind, MysqlUser | None]:
     """Which server it is, and the user where it has that."""
+    versions, users = session.sets(machine, _questions(user, host))
+    return _kind_and_user(versions, users)
+
+
+def user_and_more(
+    machine: Reader, session: MysqlSession, user: str, host: str, query: str
+) -> tuple[MysqlServerKind, MysqlUser | None, list[ResultRow]]:
+    """The same, and what another question gives, asked at once."""
+    versions, users, more = session.sets(machine, [*_questions(user, host), query])
+    return *_kind_and_user(versions, users), more
+
+
+def _questions(user: str, host: str) -> list[str]:
     where = f"User = {literal(user)} AND Host = {literal(host.lower())}"
-    versions, users = session.sets(machine, ["SELECT VERSION() AS v", f"SELECT * FROM mysql.user WHERE {where}"])
+    return ["SELECT VERSION() AS v", f"SELECT * FROM mysql.user WHERE {where}"]
+
+
+def _kind_and_user(versions: list[ResultRow], users: list[ResultRow]) -> tuple[MysqlServerKind, MysqlUser | None]:
     kind = MysqlServerKind(version=str(versions[0]["v"]))
     if not users:
         return kind, None

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 from minion.machine.failure import StateFailed
 from minion.machine.plan import Reader
-from minion.providers.mysql.accounts import MysqlServerKind
+from minion.providers.mysql import accounts
+from minion.providers.mysql.accounts import MysqlServerKind, MysqlUser
 from minion.providers.mysql.session import MysqlSession
 from minion.providers.mysql.sql import account, identifier, pattern, quoted_name
 
@@ -128,6 +129,20 @@ def shown_grants(machine: Reader, session: MysqlSession, user: str, host: str) -
             return None
         raise
     return [_without_password(str(next(iter(row.values())))) for row in rows]
+
+
+def user_with_grants(
+    machine: Reader, session: MysqlSession, user: str, host: str
+) -> tuple[MysqlServerKind, MysqlUser | None, list[str]]:
+    """`found_user` and what SHOW GRANTS gives, asked at once; a user that is not there has none."""
+    try:
+        query = f"SHOW GRANTS FOR {account(user, host)}"
+        kind, found, rows = accounts.user_and_more(machine, session, user, host, query)
+    except StateFailed as failure:
+        if not str(failure).startswith(_NO_SUCH):
+            raise
+        return *accounts.found_user(machine, session, user, host), []
+    return kind, found, [_without_password(str(next(iter(row.values())))) for row in rows]
 
 
 def held_on(shown: Iterable[str], level: GrantLevel) -> HeldGrants:

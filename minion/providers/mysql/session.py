@@ -15,7 +15,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, NamedTuple
 
-from minion.arguments.types import Ignored, Map, ToCome, Value
+from minion.arguments.types import Ignored, Map, Value
 from minion.machine.configured import configured
 from minion.machine.failure import ContentUnknown, StateFailed
 from minion.machine.plan import Completed, Machine, Reader
@@ -43,7 +43,7 @@ _CHARSET = Ignored("texts go to the server and come back as UTF-8, whatever the 
 
 
 class MysqlLogin(NamedTuple):
-    """How states and functions reach a server: arguments that all of them have."""
+    """How states and functions reach a server: arguments that all have; what is none is of the options `mysql.*`."""
 
     connection_host: str | None = None
     connection_user: str | None = None
@@ -56,7 +56,6 @@ class MysqlLogin(NamedTuple):
     connection_ssl: Map = {}  # noqa: RUF012  (a default of a NamedTuple, which nobody changes)
     connection_charset: Annotated[Value, _CHARSET] = None
     connection_conv: Annotated[Value, _CONVERSIONS] = None
-    to_come: ToCome = frozenset()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,7 +137,7 @@ def _script(first: Sequence[str], statements: Sequence[str]) -> str:
     return "".join(f"{one};\n" for one in (*first, *statements))
 
 
-def session_of(machine: Reader, login: MysqlLogin) -> MysqlSession:
+def session_of(machine: Reader, login: MysqlLogin, to_come: Collection[tuple[str, str]] = ()) -> MysqlSession:
     """The session that arguments and the configuration's `mysql.*` ask for.
 
     As in Salt, the configuration is not looked at where the arguments name a file of defaults.
@@ -161,7 +160,7 @@ def session_of(machine: Reader, login: MysqlLogin) -> MysqlSession:
         ),
         password=str(chosen("pass")),
         database=str(chosen("db")),
-        to_come=login.to_come,
+        to_come=to_come,
     )
 
 

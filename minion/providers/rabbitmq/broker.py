@@ -28,6 +28,8 @@ _WRAPPER = "rabbitmq-script-wrapper"
 _PARTS_OF_SHELL = re.compile(r"[\\$`]")
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 _PROMPT = "Password: "
+KINDS = ("configure", "write", "read")
+"""What a user may do in a virtual host."""
 _WRONG_PASSWORD = "failed to authenticate user"  # noqa: S105  (words of the program)
 
 
@@ -61,6 +63,15 @@ class Broker:
         if done.returncode != 0:
             raise self.lacking(fault(done))
         return done.stdout
+
+    def definitions(self, machine: Reader) -> Mapping[str, Any] | None:
+        """All that `export_definitions` has, in one run; None where it has no such command, or more than is kept."""
+        done = self._asked(machine, "rabbitmqctl", ("-q", "export_definitions", "-", "--format", "json"))
+        try:
+            found = json.loads(done.stdout) if done.returncode == 0 else None
+        except ValueError:
+            return None
+        return found if isinstance(found, dict) and "users" in found else None
 
     def told(self, machine: Machine, *words: str, stdin: str | None = None) -> str:
         """What rabbitmqctl prints of a command that changes something. StateFailed: its words."""
@@ -150,7 +161,7 @@ def vhosts(machine: Reader, broker: Broker) -> list[str]:
 
 def permissions(machine: Reader, broker: Broker, by: str, *words: str) -> dict[str, dict[str, str]]:
     """What each user may in a virtual host, or a user in each: `by` is the column that tells them apart."""
-    return {row[by]: {key: row[key] for key in ("configure", "write", "read")} for row in broker.rows(machine, *words)}
+    return {row[by]: {key: row[key] for key in KINDS} for row in broker.rows(machine, *words)}
 
 
 def policies(machine: Reader, broker: Broker, vhost: str) -> dict[str, dict[str, Any]]:

@@ -117,6 +117,13 @@ def pv_group(machine: Reader, device: str) -> str | None:
     return None if found is None else str(found[0]["vg_name"])
 
 
+def pv_groups(machine: Reader, devices: Sequence[str]) -> dict[str, str | None]:
+    """The same of several devices, at once where all of them are such volumes."""
+    rows = _report(machine, "pvs", "pv_name,vg_name", *devices) if len(devices) > 1 else None
+    found = {str(row["pv_name"]): str(row["vg_name"]) for row in rows or ()}
+    return {each: found[each] if each in found else pv_group(machine, each) for each in devices}
+
+
 def vg_extent(machine: Reader, name: str) -> int | None:
     """Bytes of an extent of a volume group; None where there is no such group."""
     found = _report(machine, "vgs", "vg_extent_size", name)
@@ -127,6 +134,14 @@ def lv_size(machine: Reader, group: str, name: str) -> int | None:
     """Bytes of a logical volume; None where there is none."""
     found = _report(machine, "lvs", "lv_size", f"{group}/{name}")
     return None if found is None else int(found[0]["lv_size"])
+
+
+def lv_and_extent(machine: Reader, group: str, name: str) -> tuple[int | None, int | None]:
+    """Bytes of a logical volume, and of an extent of its group; None where there is none of the kind."""
+    found = _report(machine, "lvs", "lv_size,vg_extent_size", f"{group}/{name}")
+    if found is None:
+        return None, vg_extent(machine, group)
+    return int(found[0]["lv_size"]), int(found[0]["vg_extent_size"])
 
 
 def create_pv(machine: Machine, devices: Sequence[str], options: PvOptions) -> None:
@@ -184,9 +199,9 @@ def checked(name: str) -> str:
     return name
 
 
-def _report(machine: Reader, program: str, fields: str, name: str) -> list[dict[str, Any]] | None:
-    """The rows about one volume or group; None where LVM does not know it."""
-    words = [program, "--reportformat", "json", "--units", "b", "--nosuffix", "-o", fields, checked(name)]
+def _report(machine: Reader, program: str, fields: str, *names: str) -> list[dict[str, Any]] | None:
+    """The rows about volumes or groups; None where LVM does not know one of them."""
+    words = [program, "--reportformat", "json", "--units", "b", "--nosuffix", "-o", fields, *map(checked, names)]
     done = machine.query(words)
     if done.returncode == 127:
         raise _absent_program(program)

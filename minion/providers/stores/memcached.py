@@ -7,6 +7,8 @@ and the execution module `memcached`. Behaviour: doc/ref/modules/all/salt.module
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import re
 import zlib
 from collections.abc import Callable, Collection
@@ -18,6 +20,8 @@ _BRINGING = re.compile(r"archive|cmd|file|module|pip|pkg|pkgrepo|service")
 """State modules that may bring what a question lacks: the library, the server."""
 _TIMEOUT = 10.0
 """Seconds."""
+_QUESTION = "get"
+"""What leaves its connection to the states after it."""
 _PICKLED, _NUMBERS, _COMPRESSED = 1, 2 | 4, 8
 """Flags that the client of python-memcached keeps with a value."""
 _NUMBER, _TEXT = 2, 16
@@ -49,22 +53,13 @@ class Memcached:
         self._address = address
         try:
             from pymemcache import exceptions
-            from pymemcache.client.base import Client
         except ImportError:
             raise self._lacking(
                 "the memcached client for Python is not installed: install saltern[memcached], or the Python package"
                 " pymemcache"
             ) from None
-        self._refused = exceptions.MemcacheError
-        self._client = Client(
-            (address.host, address.port),
-            serializer=_written_by(compress_from),
-            deserializer=_read,
-            connect_timeout=_TIMEOUT,
-            timeout=_TIMEOUT,
-            default_noreply=False,
-            allow_unicode_keys=True,
-        )
+        self._refused, self._closed = exceptions.MemcacheError, exceptions.MemcacheUnexpectedCloseError
+        self._client = _client(address, compress_from)
 
     def call(self, method: str, *args: Any, **kwargs: Any) -> Any:
         """What a method of the library's client returns.
@@ -74,14 +69,23 @@ class Memcached:
             ContentUnknown: it does not answer, and a run under test=True may start it.
         """
         try:
-            return getattr(self._client, method)(*args, **kwargs)
+            return self._asked(*args) if method == _QUESTION else getattr(self._client, method)(*args, **kwargs)
         except (OSError, EOFError) as error:
             raise self._lacking(f"memcached server is down or does not exist ({error})") from None
         except self._refused as error:
             said = error.args[0] if error.args else type(error).__name__
             raise StateFailed(f"memcached: {said.decode() if isinstance(said, bytes) else said}") from None
         finally:
+            if method != _QUESTION:
+                self._client.close()
+
+    def _asked(self, key: str) -> Any:
+        """The value of a key, by the connection that an earlier state has left; the server may have gone since."""
+        if self._client.sock is not None:
+            with contextlib.suppress(OSError, EOFError, self._closed):
+                return self._client.get(key)
             self._client.close()
+        return self._client.get(key)
 
     def statistics(self) -> dict[str, dict[str, str]]:
         """What the server says of itself, in the shape of Salt's memcached.status. Raises as `call` does."""
@@ -95,6 +99,22 @@ class Memcached:
         if by:
             return ContentUnknown(f"{text}. An earlier state of this run ({by}) may bring it")
         return StateFailed(text)
+
+
+@functools.lru_cache(maxsize=8)
+def _client(address: MemcachedAddress, compress_from: int) -> Any:
+    """One for all states of a run."""
+    from pymemcache.client.base import Client
+
+    return Client(
+        (address.host, address.port),
+        serializer=_written_by(compress_from),
+        deserializer=_read,
+        connect_timeout=_TIMEOUT,
+        timeout=_TIMEOUT,
+        default_noreply=False,
+        allow_unicode_keys=True,
+    )
 
 
 def kept(value: Any) -> str | int:

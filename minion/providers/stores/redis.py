@@ -6,14 +6,16 @@ Called by the state and the execution module `redis`. Behaviour: doc/ref/modules
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
-from typing import Any, NamedTuple
+from collections.abc import Callable, Collection
+from typing import Any, NamedTuple, TypeVar
 
+from highstate.redaction import without
 from minion.arguments.types import AnyValue
 from minion.machine.configured import configured
 from minion.machine.failure import ContentUnknown, StateFailed
 from minion.machine.plan import Reader
 
+_Found = TypeVar("_Found")
 _BRINGING = re.compile(r"archive|cmd|file|module|pip|pkg|pkgrepo|service")
 """State modules that may bring what a question lacks: the library, the server."""
 _TIMEOUT = 10.0
@@ -51,6 +53,7 @@ class RedisServer:
                 "the Redis client for Python is not installed: install saltern[redis], or the Python package redis"
             ) from None
         self._errors = redis.exceptions
+        self._secrets = tuple(str(options[one]) for one in ("username", "password") if options.get(one))
         self._client = redis.Redis(**options, decode_responses=True, socket_timeout=_TIMEOUT)
 
     def call(self, method: str, *args: Any, **kwargs: Any) -> Any:
@@ -60,16 +63,35 @@ class RedisServer:
             StateFailed: with the server's words, or because it does not answer.
             ContentUnknown: it does not answer, and a run under test=True may start it.
         """
+        return self._guarded(lambda: getattr(self._client, method)(*args, **kwargs))
+
+    def together(self, *calls: tuple[str | int, ...]) -> list[Any]:
+        """What several methods return, each with its arguments after it, in one question. Raises as `call` does."""
+
+        def asked() -> list[Any]:
+            pipeline = self._client.pipeline(transaction=False)
+            for method, *args in calls:
+                getattr(pipeline, str(method))(*args)
+            found: list[Any] = pipeline.execute()
+            return found
+
+        return self._guarded(asked)
+
+    def _guarded(self, ask: Callable[[], _Found]) -> _Found:
         try:
-            return getattr(self._client, method)(*args, **kwargs)
+            return ask()
         except self._errors.AuthenticationError as error:
-            raise StateFailed(f"Redis: {error}") from None
+            raise StateFailed(f"Redis: {self._unsaid(error)}") from None
         except (self._errors.ConnectionError, self._errors.TimeoutError) as error:
-            raise self._lacking(f"Redis does not answer: {error}") from None
+            raise self._lacking(f"Redis does not answer: {self._unsaid(error)}") from None
         except (self._errors.RedisError, UnicodeError) as error:
-            raise StateFailed(f"Redis: {error}") from None
+            raise StateFailed(f"Redis: {self._unsaid(error)}") from None
         finally:
             self._client.close()
+
+    def _unsaid(self, error: Exception) -> str:
+        """What the server says; one that does not know AUTH repeats the password."""
+        return without(str(error), self._secrets)
 
     def answers(self) -> bool:
         """Whether it does."""

@@ -27,9 +27,21 @@ Statement = tuple[str, Sequence[Any]]
 def asked(path: str, sql: str, values: Sequence[Any] = ()) -> list[dict[str, Any]]:
     """The rows of a question; the file is opened for reading alone. StateFailed: SQLite's words."""
     with _open(f"file:{quote(path)}?mode=ro", path) as connection:
-        cursor = connection.execute(sql, values)
-        columns = [each[0] for each in cursor.description or ()]
-        return [dict(zip(columns, row, strict=True)) for row in cursor.fetchall()]
+        return _answer(connection, sql, values)
+
+
+def asked_of(table: str, path: str, sql: str, values: Sequence[Any] = ()) -> list[dict[str, Any]] | None:
+    """The same of one table; None where there is no such table."""
+    with _open(f"file:{quote(path)}?mode=ro", path) as connection:
+        if connection.execute(TABLE, [table]).fetchone() is None:
+            return None
+        return _answer(connection, sql, values)
+
+
+def _answer(connection: sqlite3.Connection, sql: str, values: Sequence[Any]) -> list[dict[str, Any]]:
+    cursor = connection.execute(sql, values)
+    columns = [each[0] for each in cursor.description or ()]
+    return [dict(zip(columns, row, strict=True)) for row in cursor.fetchall()]
 
 
 def changed(path: str, *statements: Statement) -> int:

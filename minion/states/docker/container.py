@@ -152,7 +152,7 @@ def _plan(
         new = image["Id"] if image is not None else how.image
         return _replaced(replacing, state, how.start, {} if old == new else {"image": {"old": old, "new": new}})
     different = wanted.differences(machine, found, image)
-    connected = attachments.differences(found, networks, wanted.network_mode)
+    connected = attachments.differences(engine, found, networks, wanted.network_mode)
     if different:
         reported = {**different, **({"Networks": connected} if connected else {})}
         return _replaced(replacing, state, how.start, {"container": reported})

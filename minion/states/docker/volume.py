@@ -47,7 +47,7 @@ def present(
         return Plan(
             changes=(making,),
             pending=f"The volume '{name}' will be created",
-            done=f"Volume '{name}' was created",
+            done="",
         )
 
     def remove(machine: Machine) -> None:
@@ -86,7 +86,7 @@ def absent(
     return Plan(
         changes=(Change(key="removed", reported=True, act=act),),
         pending=f"The volume '{name}' will be removed",
-        done=f"Volume '{name}' was removed",
+        done="",
     )
 
 

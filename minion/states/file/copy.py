@@ -30,6 +30,7 @@ def copy(
     subdir: bool = False,
 ) -> Plan:
     """A copy of a file or tree, when nothing is there yet; with `force`, whenever it differs from its source."""
+    source = _with_home(machine, source)
     path, origin = checked(name, "copy"), _origin(source, "copy")
     real, found = behind(machine, origin)
     if found is None:
@@ -60,6 +61,7 @@ def copy(
 
 def rename(machine: Reader, name: str, *, source: Path, force: bool = False, makedirs: bool = False) -> Plan:
     """What is at `source` is moved to `name`; a source that is not there has been moved before."""
+    source = _with_home(machine, source)
     path, origin = checked(name, "rename"), _origin(source, "rename")
     if machine.stat(origin) is None:
         return Plan(comment=f'Source file "{source}" has already been moved out of place')
@@ -203,3 +205,9 @@ def _make_room(machine: Machine, path: str, parents: Perms | None) -> None:
 
 def _nothing(machine: Machine) -> None:
     """Done by its neighbour."""
+
+
+def _with_home(machine: Reader, source: Path) -> Path:
+    from minion.providers.homes import with_home  # an idle agent has no providers in memory
+
+    return with_home(machine, source)

@@ -86,8 +86,10 @@ def _content_change(machine: Reader, wanted: WantedFile, found: FileStat | None)
     if found is None:
         if data is None:
             return Change(key="new", reported=f"file {wanted.path} created", act=_write(wanted, b""))
-        shown = unified(b"", data) if wanted.new_file_diff and isinstance(data, bytes) else "New file"
-        return Change(key="diff", reported=shown if wanted.show_changes else HIDDEN, act=_write(wanted, data))
+        shown = "New file"
+        if wanted.new_file_diff and isinstance(data, bytes):
+            shown = unified(b"", data) if wanted.show_changes else HIDDEN
+        return Change(key="diff", reported=shown, act=_write(wanted, data))
     if data is None:
         return None
     if found.kind == "symlink":

@@ -186,6 +186,8 @@ def _any(machine: Reader, found: Ipset, entry: IpsetEntry) -> bool:
     members = found.find(entry)
     if any(one in found.members for one in members):
         return True
+    if found.kind in ("hash:ip", "bitmap:ip") and ipset.is_address(entry):
+        return False  # its members are listed as such
     return len(members) == 1 and "net" not in found.kind and ipset.holds(machine, found.name, IpsetEntry(entry.text))
 
 

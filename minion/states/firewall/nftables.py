@@ -31,21 +31,17 @@ class NftPlace(NamedTuple):
 
 
 class _Rule(NamedTuple):
-    """A rule in its place, and the words of the command that Salt's comments show."""
+    """A rule in its place."""
 
     place: NftPlace
     text: str
-    shown: str
 
     @classmethod
-    def of(cls, place: NftPlace, verb: str, position: int | None, options: Mapping[str, Value]) -> _Rule:
-        family = nftables.family_of(place.family)
-        text = rule_text(family, options)
+    def of(cls, place: NftPlace, options: Mapping[str, Value]) -> _Rule:
+        text = rule_text(nftables.family_of(place.family), options)
         if not text:
             raise StateFailed("Rule needs to be specified")
-        where = f"{family} {nftables.named(place.table)} {nftables.named(place.chain)}"
-        at = f" position {position}" if position else ""
-        return cls(place, text, f"nft {verb} rule {where}{at} {text}")
+        return cls(place, text)
 
     @property
     def where(self) -> list[str]:
@@ -64,15 +60,15 @@ class _Rule(NamedTuple):
 
 def append(machine: Reader, name: str, *, place: NftPlace, to_come: ToCome = frozenset(), **options: AnyValue) -> Plan:
     """The rule is in the chain; when it was not, at its end."""
-    rule, family = _Rule.of(place, "add", None, options), place.family
-    attempted = f"Failed to set nftables rule for {name}.\nAttempted rule was {rule.shown} for {family}."
+    rule, family = _Rule.of(place, options), place.family
+    attempted = f"Failed to set nftables rule for {name}.\nAttempted rule was {rule.text} for {family}."
     if _found(machine, rule, to_come, attempted) is not None:
-        return Plan(comment=f"nftables rule for {name} already set ({rule.shown}) for {family}")
+        return Plan(comment=f"nftables rule for {name} already set ({rule.text}) for {family}")
     return _changing(
         name,
         [["add", "rule", *rule.where, rule.text]],
-        pending=f"nftables rule for {name} needs to be set ({rule.shown}) for {family}",
-        done=f"Set{_saved(place)} nftables rule for {name} to: {rule.shown} for {family}",
+        pending=f"nftables rule for {name} needs to be set ({rule.text}) for {family}",
+        done=f"Set{_saved(place)} nftables rule for {name} to: {rule.text} for {family}",
         failed=attempted,
         save=place.save,
     )
@@ -83,16 +79,16 @@ def insert(
     **options: AnyValue,
 ) -> Plan:  # fmt: skip
     """The rule is in the chain; when it was not, before the rule with the handle `position`, or as the first."""
-    rule, family = _Rule.of(place, "insert", position, options), place.family
-    attempted = f"Failed to set nftables rule for {name}.\nAttempted rule was {rule.shown}"
+    rule, family = _Rule.of(place, options), place.family
+    attempted = f"Failed to set nftables rule for {name}.\nAttempted rule was {rule.text}"
     if _found(machine, rule, to_come, attempted) is not None:
-        return Plan(comment=f"nftables rule for {name} already set for {family} ({rule.shown})")
+        return Plan(comment=f"nftables rule for {name} already set for {family} ({rule.text})")
     at = ["position", str(position)] if position else []
     return _changing(
         name,
         [["insert", "rule", *rule.where, *at, rule.text]],
-        pending=f"nftables rule for {name} needs to be set for {family} ({rule.shown})",
-        done=f"Set{_saved(place)} nftables rule for {name} to: {rule.shown} for {family}",
+        pending=f"nftables rule for {name} needs to be set for {family} ({rule.text})",
+        done=f"Set{_saved(place)} nftables rule for {name} to: {rule.text} for {family}",
         failed=attempted,
         save=place.save,
     )
@@ -103,8 +99,8 @@ def delete(
     **options: AnyValue,
 ) -> Plan:  # fmt: skip
     """The chain does not have the rule; with `position` the one with this handle goes in its place."""
-    rule, family = _Rule.of(place, "delete", None, options), place.family
-    absent = f"nftables rule for {name} already absent for {family} ({rule.shown})"
+    rule, family = _Rule.of(place, options), place.family
+    absent = f"nftables rule for {name} already absent for {family} ({rule.text})"
     try:
         found = rule.found(machine, to_come)
     except NftAbsent:
@@ -114,13 +110,13 @@ def delete(
     if found is None:
         return Plan(comment=absent)
     handle = position or found.handle
-    said = f"Deleted and Saved nftables rule for {name} for {rule.shown}{family}"
+    said = f"Deleted and Saved nftables rule for {name} for {rule.text}{family}"
     return _changing(
         name,
         [["delete", "rule", *rule.where, "handle", str(handle)]],
-        pending=f"nftables rule for {name} needs to be deleted for {family} ({rule.shown})",
-        done=said if place.save else f"Delete nftables rule for {name} {rule.shown}",
-        failed=f"Failed to delete nftables rule for {name}.\nAttempted rule was {rule.shown}",
+        pending=f"nftables rule for {name} needs to be deleted for {family} ({rule.text})",
+        done=said if place.save else f"Delete nftables rule for {name} {rule.text}",
+        failed=f"Failed to delete nftables rule for {name}.\nAttempted rule was {rule.text}",
         save=place.save,
         converges=not position,
     )

@@ -35,7 +35,7 @@ class Repo:
         """Run a command; StateFailed when it fails."""
         done = machine.run(argv, env=self.env, runas=self.user)
         if done.returncode != 0:
-            raise StateFailed(f"Failed: {_shown(argv)}\n{without_password(done.stderr.strip())}")
+            raise StateFailed(f"Failed: {_shown(argv)}\n{told(done.stderr)}")
         return done
 
 
@@ -82,6 +82,14 @@ class Tags:
 
 def _shown(argv: Sequence[str]) -> str:
     return without_password(" ".join(argv))
+
+
+def told(stderr: str) -> str:
+    """What git says of a failure, without passwords and without the time that a connection took (libcurl's message).
+
+    With that time a prediction would differ from its act.
+    """
+    return re.sub(r" after \d+ ms(?=:)", "", without_password(stderr.strip()))
 
 
 def without_password(text: str) -> str:

@@ -18,7 +18,7 @@ from minion.machine.plan import Change, Machine, Plan, Reader, StateFunction, Va
 from minion.states.file.paths import behind, checked
 from minion.states.git.config import config_set, config_unset
 from minion.states.git.present import present
-from minion.states.git.repository import Repo, Tags, without_password
+from minion.states.git.repository import Repo, Tags, told, without_password
 from minion.states.unused_arguments import GitOptions
 
 _SHA = re.compile(r"[0-9a-f]{40}")
@@ -216,7 +216,7 @@ def _remote_revision(machine: Reader, repo: Repo, rev: str) -> str:
     if asked.returncode == 127:
         raise StateFailed("There is no git program: install the package git")
     if asked.returncode != 0:
-        raise StateFailed(f"Failed to check remote refs: {without_password(asked.stderr.strip())}")
+        raise StateFailed(f"Failed to check remote refs: {told(asked.stderr)}")
     refs = {ref: sha for sha, _, ref in (line.partition("\t") for line in asked.stdout.splitlines())}
     names = (rev,) if rev == "HEAD" else (f"refs/heads/{rev}", f"refs/tags/{rev}^{{}}", f"refs/tags/{rev}", rev)
     found = next((refs[one] for one in names if one in refs), None)

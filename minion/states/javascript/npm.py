@@ -12,7 +12,7 @@ from typing import Annotated
 from minion.arguments.types import Ignored, ListOfTexts, TextPairs, Unsupported, Value
 from minion.machine.failure import StateFailed
 from minion.machine.plan import Change, Machine, Plan, Reader, StateFunction
-from minion.providers.npm import Npm, checked, npm_of
+from minion.providers.npm import checked, npm_of
 
 
 def installed(
@@ -29,11 +29,12 @@ def installed(
     """Packages are there: `left-pad`, `left-pad@1.3.0`, `@scope/name@^2`, a tag, a path, an address of git."""
     npm, wanted = npm_of(dir, user, env, registry), pkgs or (name,)
     try:
-        lacking = npm.missing(machine, wanted)
+        there = {package: str(one["version"]) for package, one in npm.listed(machine, depth=0).items()}
+        lacking = npm.missing(machine, wanted, there)
     except StateFailed as error:
         raise StateFailed(f"Error looking up '{name}': {error}") from error
     if not lacking:
-        return Plan(comment=f"Package(s) '{', '.join(wanted)}' satisfied by {', '.join(_have(npm, machine, wanted))}")
+        return Plan(comment=f"Package(s) '{', '.join(wanted)}' satisfied by {', '.join(_have(there, wanted))}")
 
     def act(machine: Machine) -> None:
         try:
@@ -122,13 +123,10 @@ def cache_cleaned(machine: Reader, name: str, *, user: str | None = None, force:
     )
 
 
-def _have(npm: Npm, machine: Reader, wanted: Sequence[str]) -> list[str]:
+def _have(there: Mapping[str, str], wanted: Sequence[str]) -> list[str]:
     """The packages of these names, with their versions; those of another kind as they are given."""
-    there = npm.listed(machine, depth=0)
     names = [spec if spec in there else spec.rpartition("@")[0] for spec in wanted]
-    return [
-        f"{name}@{there[name]['version']}" if name in there else spec for name, spec in zip(names, wanted, strict=True)
-    ]
+    return [f"{name}@{there[name]}" if name in there else spec for name, spec in zip(names, wanted, strict=True)]
 
 
 STATES: Mapping[str, StateFunction] = {

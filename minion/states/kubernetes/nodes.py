@@ -49,7 +49,7 @@ def _present(marks: _Marks, word: str, name: str, value: Any) -> Plan:
     return Plan(
         changes=old_and_new(marks.there, after, act),
         pending=f"The {word} is going to be {'set' if is_new else 'updated'}",
-        done=f"The {word} was set" if is_new else f"The {word} is already set, changing the value",
+        done="" if is_new else f"The {word} is already set, changing the value",
     )
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from minion.arguments.types import ToCome
 from minion.machine.plan import Change, Machine, Plan, Reader, StateFunction
 from minion.providers.mysql import databases
 from minion.providers.mysql.session import MysqlLogin, session_of
@@ -17,14 +18,15 @@ _TITLES = {"character_set": "Database character set", "collate": "Database colla
 
 
 def present(
-    machine: Reader, name: str, *, character_set: str | None = None, collate: str | None = None, login: MysqlLogin
-) -> Plan:
+    machine: Reader, name: str, *, character_set: str | None = None, collate: str | None = None, login: MysqlLogin,
+    to_come: ToCome = frozenset(),
+) -> Plan:  # fmt: skip
     """The server has this database, and its new tables this character set and collation.
 
     Tables that are there keep theirs. Without `collate` a character set has its own.
     """
     identifier(name)
-    session = session_of(machine, login)
+    session = session_of(machine, login, to_come)
     found = databases.found_database(machine, session, name)
     if found is None:
         return changing(
@@ -46,13 +48,13 @@ def present(
     steps = [Change(key=first, reported=_turned(*changed[first]), act=act)]
     steps += [Change(key=key, reported=_turned(*changed[key]), act=lambda machine: None) for key in others]
     comment = "\n".join(said)
-    return Plan(changes=tuple(steps), pending=f"{comment}\nDatabase {name} is going to be updated", done=comment)
+    return Plan(changes=tuple(steps), pending=comment, done=comment)
 
 
-def absent(machine: Reader, name: str, *, login: MysqlLogin) -> Plan:
+def absent(machine: Reader, name: str, *, login: MysqlLogin, to_come: ToCome = frozenset()) -> Plan:
     """The server has no such database."""
     identifier(name)
-    session = session_of(machine, login)
+    session = session_of(machine, login, to_come)
     if databases.found_database(machine, session, name) is None:
         return Plan(comment=f"Database {name} is not present, so it cannot be removed")
     return changing(

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from minion.arguments.types import IsTrue, Pairs
+from minion.arguments.types import IsTrue, Pairs, ToCome
 from minion.machine.plan import Plan, Reader, StateFunction
 from minion.providers.mysql import accounts
 from minion.providers.mysql import grants as granted
@@ -41,17 +41,17 @@ def present(
     revoke_first: bool = False,
     ssl_option: Pairs = {},  # noqa: B006  (never changed)
     login: MysqlLogin,
+    to_come: ToCome = frozenset(),
 ) -> Plan:
     """The user has these privileges on `database`, such as `db.*`, `db.table` or `*.*`.
 
     With `revoke_first` it has no others on it: they are revoked, and these granted. `ssl_option` has connections of the
     user encrypted, in these ways.
     """
-    session = session_of(machine, login)
+    session = session_of(machine, login, to_come)
     wanted, level = granted.privileges_of(given.grant), GrantLevel.of(given.database, escape=given.escape)
-    kind, user = accounts.found_user(machine, session, given.user, given.host)
-    shown = granted.shown_grants(machine, session, given.user, given.host) if user is not None else None
-    if user is None or shown is None:
+    kind, user, shown = granted.user_with_grants(machine, session, given.user, given.host)
+    if user is None:
         raise session.lacking(
             f'Failed to execute: "GRANT {given.grant} ON {given.database} TO {given.user}@{given.host}"'
             " (there is no such user)"
@@ -86,9 +86,11 @@ def _has_more(held: HeldGrants, wanted: list[granted.Privilege], every: frozense
     return bool(held.privileges - allowed) or (held.grantable and not grantable)
 
 
-def absent(machine: Reader, name: str, *, given: _Grant, login: MysqlLogin) -> Plan:
+def absent(
+    machine: Reader, name: str, *, given: _Grant, login: MysqlLogin, to_come: ToCome = frozenset()
+) -> Plan:  # fmt: skip
     """The user has none of these privileges on `database`; with `grant_option` it may not grant any on, either."""
-    session = session_of(machine, login)
+    session = session_of(machine, login, to_come)
     wanted, level = granted.privileges_of(given.grant), GrantLevel.of(given.database, escape=given.escape)
     shown = granted.shown_grants(machine, session, given.user, given.host) or []
     held = granted.held_on(shown, level)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from minion.arguments.types import ListOfTexts
+from minion.arguments.types import ListOfTexts, ToCome
 from minion.machine.failure import StateFailed
 from minion.machine.functions import Functions, KnownFunctions
 from minion.machine.plan import Change, Machine, Plan, Reader, StateFunction, Value
@@ -46,12 +46,13 @@ def run(
     client_flags: ListOfTexts = (),
     functions: Functions,
     login: MysqlLogin,
+    to_come: ToCome = frozenset(),
 ) -> Plan:
     """A query is carried out on the database, each time; with `overwrite: False` where there is no output yet.
 
     The answer goes into the comment, a file (`output`) or a grain (`output: grain` and `grain`, below `key`).
     """
-    session = _session(machine, login, database, client_flags, check=check_db_exists)
+    session = _session(machine, session_of(machine, login, to_come), database, client_flags, check=check_db_exists)
     return _plan(machine, lambda each: answer_of(each, session, query), out, functions)
 
 
@@ -67,15 +68,17 @@ def run_file(
     client_flags: ListOfTexts = (),
     functions: Functions,
     login: MysqlLogin,
+    to_come: ToCome = frozenset(),
 ) -> Plan:
     """As `run`, with the statements of a file of the machine, of `salt://`, or of the web."""
-    session = _session(machine, login, database, client_flags, check=check_db_exists)
+    session = _session(machine, session_of(machine, login, to_come), database, client_flags, check=check_db_exists)
     text = file_of_statements(machine, query_file, saltenv or "base")
     return _plan(machine, lambda each: answer_of_file(each, session, text), out, functions)
 
 
-def _session(machine: Reader, login: MysqlLogin, database: str, flags: ListOfTexts, *, check: bool) -> MysqlSession:
-    session = session_of(machine, login)
+def _session(
+    machine: Reader, session: MysqlSession, database: str, flags: ListOfTexts, *, check: bool
+) -> MysqlSession:  # fmt: skip
     options = flags_of(flags)
     if check:
         require_database(machine, session, database)

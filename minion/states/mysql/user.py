@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, NamedTuple
 
-from minion.arguments.types import Ignored, IsTrue, Value
+from minion.arguments.types import Ignored, IsTrue, ToCome, Value
 from minion.machine.failure import StateFailed
 from minion.machine.plan import Plan, Reader, StateFunction
 from minion.providers.mysql import accounts
@@ -48,6 +48,7 @@ def present(
     password_column: Annotated[Value, _FOUND] = None,
     auth_plugin: str = NATIVE,
     login: MysqlLogin,
+    to_come: ToCome = frozenset(),
 ) -> Plan:
     """The server has this user, with this password.
 
@@ -62,7 +63,7 @@ def present(
         raise StateFailed("Either password or password_hash must be specified, unless allow_passwordless is True")
     secret = AccountPassword(text=given, is_hash=not password, plugin=auth_plugin) if given else None
     way = _Way(secret, allow_passwordless, unix_socket)
-    session = session_of(machine, login)
+    session = session_of(machine, login, to_come)
     kind, found = accounts.found_user(machine, session, name, host)
     who = f"{name}@{host}"
     if found is None:
@@ -108,9 +109,11 @@ def _changed(machine: Reader, session: MysqlSession, name: str, host: str, way: 
     )  # fmt: skip
 
 
-def absent(machine: Reader, name: str, *, host: str = "localhost", login: MysqlLogin) -> Plan:
+def absent(
+    machine: Reader, name: str, *, host: str = "localhost", login: MysqlLogin, to_come: ToCome = frozenset()
+) -> Plan:  # fmt: skip
     """The server has no such user."""
-    session = session_of(machine, login)
+    session = session_of(machine, login, to_come)
     who = f"{name}@{host}"
     if accounts.found_user(machine, session, name, host)[1] is None:
         return Plan(comment=f"User {who} is not present, so it cannot be removed")

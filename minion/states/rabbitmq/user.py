@@ -12,9 +12,8 @@ from typing import Annotated, Any
 from minion.arguments.types import Pairs, Reads, Unfit, as_texts
 from minion.machine.failure import StateFailed
 from minion.machine.plan import Change, Machine, Plan, Reader, StateFunction
-from minion.providers.rabbitmq.broker import Broker, RabbitmqCaller, add_user, as_line, permissions, users
-
-_KINDS = ("configure", "write", "read")
+from minion.providers.rabbitmq.broker import KINDS, Broker, RabbitmqCaller, add_user, as_line, users
+from minion.providers.rabbitmq.known_users import KnownUsers
 
 
 def _as_tags(value: Any) -> tuple[str, ...]:
@@ -46,13 +45,14 @@ def present(
     broker, wanted = Broker(caller), _permissions(perms)
     if password is not None:
         as_line(password)
-    found = users(machine, broker)
+    known = KnownUsers(machine, broker, whole=bool(perms) or (password is not None and not force))
+    found = known.tags()
     exists = name in found
-    secret = _password_change(machine, broker, name, password, force) if exists else _addition(broker, name, password)
+    secret = _password_change(known, broker, name, password, force) if exists else _addition(broker, name, password)
     changes = list(filter(None, (secret, _tag_change(broker, name, found.get(name, []), tags))))
     if exists and not (force or perms or tags or changes):
         return Plan(comment=f"User '{name}' is already present.")
-    held = permissions(machine, broker, "vhost", "list_user_permissions", "--", name) if exists and perms else {}
+    held = known.permissions(name) if exists and perms else {}
     changes += _permission_changes(broker, name, held, wanted)
     return Plan(
         changes=tuple(changes),
@@ -79,9 +79,9 @@ def absent(machine: Reader, name: str, *, caller: RabbitmqCaller) -> Plan:
 def _permissions(given: Mapping[str, Any]) -> dict[str, dict[str, str]]:
     wanted = {}
     for vhost, patterns in given.items():
-        if not isinstance(patterns, Sequence) or isinstance(patterns, str) or len(patterns) != len(_KINDS):
+        if not isinstance(patterns, Sequence) or isinstance(patterns, str) or len(patterns) != len(KINDS):
             raise StateFailed(f"perms of {vhost} must be three patterns: configure, write and read")
-        wanted[str(vhost)] = {kind: "" if one is None else str(one) for kind, one in zip(_KINDS, patterns, strict=True)}
+        wanted[str(vhost)] = {kind: "" if one is None else str(one) for kind, one in zip(KINDS, patterns, strict=True)}
     return wanted
 
 
@@ -92,11 +92,11 @@ def _addition(broker: Broker, name: str, password: str | None) -> Change:
     return Change(key="user", old="", new=name, act=act)
 
 
-def _password_change(machine: Reader, broker: Broker, name: str, password: str | None, force: bool) -> Change | None:
+def _password_change(known: KnownUsers, broker: Broker, name: str, password: str | None, force: bool) -> Change | None:
     if password is None:
         act = _tell(broker, "clear_password", "--", name)
         return Change(key="password", old="Removed password.", new="", act=act) if force else None
-    if not force and broker.lets_in(machine, name, password):
+    if not force and known.lets_in(name, password):
         return None
     act = _tell(broker, "change_password", "--", name, stdin=as_line(password))
     return Change(key="password", old="", new="Set password.", act=act)
@@ -118,7 +118,7 @@ def _permission_changes(
 
     def act(machine: Machine) -> None:
         for vhost, kinds in others.items():
-            broker.told(machine, "set_permissions", "-p", vhost, "--", name, *(kinds[kind] for kind in _KINDS))
+            broker.told(machine, "set_permissions", "-p", vhost, "--", name, *(kinds[kind] for kind in KINDS))
 
     old = {vhost: dict(held[vhost]) for vhost in others if vhost in held}
     return [Change(key="perms", reported={**({"old": old} if old else {}), "new": others}, act=act)]

@@ -44,10 +44,10 @@ def vg_present(
     machine: Reader, name: str, *, devices: CommaList = (), options: VgOptions, to_come: ToCome = frozenset()
 ) -> Plan:  # fmt: skip
     """There is a volume group, and these devices are in it. Others stay."""
-    there = lvm.vg_extent(machine, name) is not None
+    groups = lvm.pv_groups(machine, devices)
+    there = name in groups.values() or lvm.vg_extent(machine, name) is not None
     said, new = [f"Volume Group {name} already present"], []
-    for device in devices:
-        group = lvm.pv_group(machine, device)
+    for device, group in groups.items():
         if group is None:
             _need_device(machine, device, to_come)
         if group == name:
@@ -101,10 +101,9 @@ def lv_present(
     """
     wanted, group = LvSize.of(size, extents), vgname.split("/")[0]
     made = NewVolume(snapshot or name, vgname, wanted, name if snapshot else None, pv, thinvolume, thinpool, force)
-    extent = lvm.vg_extent(machine, group)
+    has, extent = lvm.lv_and_extent(machine, group, made.name)
     if extent is None:
         raise _lacking(f"Failed to create Logical Volume {made.name}. Error: there is no group {group}", to_come)
-    has = lvm.lv_size(machine, group, made.name)
     if has is None:
         words = made.command(options)
         return _plan(
@@ -129,7 +128,7 @@ def lv_present(
 
 def lv_absent(machine: Reader, name: str, *, vgname: str) -> Plan:
     """There is no such logical volume."""
-    if lvm.vg_extent(machine, vgname) is None or lvm.lv_size(machine, vgname, name) is None:
+    if lvm.lv_size(machine, vgname, name) is None:
         return Plan(comment=f"Logical Volume {name} already absent")
     return _plan(
         "removed", f'Logical volume "{name}" successfully removed',

@@ -29,8 +29,8 @@ def string(
     `expireat`: it goes at this time, in seconds since the epoch, and this counts.
     """
     redis = redis_at(machine, server, to_come)
-    found, left = redis.call("get", name), redis.call("pttl", name)
-    now = redis.call("time")[0] if expireat else 0
+    found, left, *time = redis.together(("get", name), ("pttl", name), *([("time",)] if expireat else []))
+    now = time[0][0] if time else 0
     if expireat and expireat <= now:
         return _past(redis, name, expireat, found)
     changes = []
@@ -62,7 +62,9 @@ def absent(
     if keys and not isinstance(keys, list):
         return Plan(comment="`keys` not formed as a list type", result=False)
     redis = redis_at(machine, server, to_come)
-    found = [key for key in map(str, keys or [name]) if redis.call("exists", key)]
+    asked = [str(key) for key in keys or [name]]
+    there = redis.together(*(("exists", key) for key in asked))
+    found = [key for key, one in zip(asked, there, strict=True) if one]
     if not found:
         return Plan(comment="Key(s) specified already absent")
     word = "Keys" if keys else "Key"

@@ -76,8 +76,8 @@ def row_absent(machine: Reader, name: str, *, place: RowPlace, to_come: ToCome =
 def table_present(machine: Reader, name: str, *, db: str, schema: AnyValue, force: bool = False) -> Plan:
     """The file has this table. `schema`: a statement, or a list of columns. `force`: another one is replaced."""
     sql = schema if isinstance(schema, str) else _schema(name, schema)
-    wanted, found = sqlite.stored(name, sql), _table(machine, db, name)
-    if found == wanted:
+    found = _table(machine, db, name)
+    if found == sql or found == sqlite.stored(name, sql):
         return Plan(comment=f"'{name}' exists with matching schema")
     if found is None:
         return Plan(
@@ -110,10 +110,11 @@ def table_absent(machine: Reader, name: str, *, db: str) -> Plan:
 def _rows(machine: Reader, place: RowPlace, to_come: ToCome) -> list[dict[str, Any]]:
     if machine.stat(place.db) is None:
         raise sqlite.lacking(f"There is no file {place.db}", to_come)
-    if not sqlite.asked(place.db, sqlite.TABLE, [place.table]):
-        raise sqlite.lacking(f"There is no table {place.table} in {place.db}", to_come)
     question = f"SELECT * FROM {identifier(place.table)} WHERE {place.where_sql}"
-    return sqlite.asked(place.db, question, _values(place))
+    found = sqlite.asked_of(place.table, place.db, question, _values(place))
+    if found is None:
+        raise sqlite.lacking(f"There is no table {place.table} in {place.db}", to_come)
+    return found
 
 
 def _values(place: RowPlace) -> Sequence[Any]:

@@ -4,12 +4,13 @@ import pytest
 from botocore.session import Session
 from moto.server import ThreadedMotoServer
 
+from controller.adapters.sdb import Profiles
 from controller.compilation.compile_ports import ports_of
-from controller.config.sections import PortOptions
+from controller.config.sections import PortOptions, SdbProfile
 from highstate.compile import CompileOptions, compile_minion
 from highstate.dummy_ports import without_secrets
 from highstate.files import MemoryFiles
-from highstate.ports import SourceFailed
+from highstate.ports import SecretFailed, SourceFailed
 from highstate.types import Minion
 
 WEB = Minion(id="web1", grains={"id": "web1", "os": "Debian", "roles": ["web", "app"]})
@@ -59,6 +60,35 @@ def aws():
 
 def source(name):
     return ports_of(PortOptions(gpg_keydir=f"/of/{name}")).pillar_sources[name]
+
+
+def test_secrets_by_sdb(aws):
+    account, _ = aws
+    profiles = Profiles(
+        {
+            "app": SdbProfile.parse({"driver": "aws_secrets_manager", "keys": ["app/*"], **account}),
+            "json": SdbProfile.parse({"driver": "aws_secrets_manager", "keys": ["*"], "format": "json", **account}),
+            "params": SdbProfile.parse({"driver": "aws_ssm", "keys": ["/app/web1/*", "/odd/*"], **account}),
+            "wrong": SdbProfile.parse({"driver": "aws_ssm", "keys": ["*"], "vault_url": "x", **account}),
+        }
+    )
+    assert profiles.get("sdb://app/app/token") == "t0ken"
+    assert profiles.get("sdb://app/app/web1") == {"user": "u", "password": "p4ssw0rd"}
+    assert profiles.get("sdb://app/app/web1?password") == "p4ssw0rd"
+    assert profiles.get("sdb://app/app/web1?none") is None
+    assert profiles.get("sdb://app/app/none") is None
+    assert profiles.get("sdb://app/app/number") == "[1]"
+    assert profiles.get("sdb://json/app/number") == [1]
+    assert profiles.get("sdb://params//app/web1/db/password") == "pw"
+    assert profiles.get("sdb://params//app/web1/") == {"db": {"password": "pw", "user": "u"}, "debug": "no"}
+    for uri, says in (
+        ("sdb://app/roles/web", "does not list 'roles/web'"),
+        ("sdb://json/app/token", "is no JSON"),
+        ("sdb://params//odd/", "as a value and as a folder"),
+        ("sdb://wrong/x", "does not take vault_url"),
+    ):
+        with pytest.raises(SecretFailed, match=says):
+            profiles.get(uri)
 
 
 def test_secrets_are_pillar(aws):

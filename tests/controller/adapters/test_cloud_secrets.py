@@ -3,8 +3,10 @@
 import pytest
 from cloud_secrets import azure_cloud, google_cloud
 
-from controller.adapters.external_pillars import KEY_VAULT, SECRET_MANAGER, NamedSecrets
-from highstate.ports import SourceFailed
+from controller.adapters.external_pillars import KEY_VAULT, SECRET_MANAGER, NamedSecrets, bounded_answers
+from controller.adapters.sdb import Profiles
+from controller.config.sections import SdbProfile
+from highstate.ports import SecretFailed, SourceFailed
 from highstate.types import Minion
 
 WEB = Minion(id="web1", grains={"id": "web1"})
@@ -46,6 +48,26 @@ def test_secrets_of_google(google):
     assert "of-the-account" not in str(failed.value)
     with pytest.raises(SourceFailed, match="is NAME"):
         read("app/x")
+
+
+def test_secrets_of_google_and_azure_by_sdb(google, azure):
+    given = {"keys": ["app-*", "plain"]}
+    profiles = Profiles(
+        {
+            "google": SdbProfile.parse({"driver": "google_secret_manager", **given, **google[1]}),
+            "azure": SdbProfile.parse({"driver": "azure_key_vault", **given, **azure[1]}),
+        }
+    )
+    assert profiles.get("sdb://google/app-web1?password") == "p"
+    assert profiles.get("sdb://google/app-web1/versions/1") == "old"
+    assert profiles.get("sdb://azure/app-web1?password") == "p"
+    assert profiles.get("sdb://azure/plain") == "text"
+    assert profiles.get("sdb://azure/app-none") is None
+    google[0].denied.add("app-mine")
+    with pytest.raises(SecretFailed, match=r"^google_secret_manager: .*PERMISSION_DENIED"):
+        profiles.get("sdb://google/app-mine")
+    with pytest.raises(SecretFailed, match="does not list"):
+        profiles.get("sdb://google/projects/other/secrets/app-web1")
 
 
 def test_credentials_of_google_from_the_environment(google, monkeypatch):
@@ -118,3 +140,25 @@ def test_what_azure_does_not_give(azure, given, says):
     with pytest.raises(SourceFailed, match=says) as failed:
         NamedSecrets(KEY_VAULT).pillar(WEB, {}, {**account, "secrets": "plain", **given})
     assert "app-secret" not in str(failed.value)
+
+
+HOSTILE = {
+    "endless": "more than 2097152 bytes",
+    "slow": "ReadTimeout",
+    "nested": r"the answer has no \S+: (RecursionError|JSONDecodeError)",
+    "[]": r"the answer has no \S+: TypeError",
+    "no JSON": r"the answer has no \S+: JSONDecodeError",
+    '{"payload": {"data": "x"}, "valu": 1}': "no base64|the answer has no value: KeyError",
+}
+
+
+@pytest.mark.parametrize("kind", HOSTILE)
+@pytest.mark.parametrize("of", ["google", "azure"])
+def test_an_answer_that_none_should_give_fails_its_secret(request, of, kind, monkeypatch):
+    cloud, account = request.getfixturevalue(of)
+    if kind == "slow":
+        monkeypatch.setattr(bounded_answers, "ANSWER_SECONDS", 1.0)
+    source = NamedSecrets(SECRET_MANAGER if of == "google" else KEY_VAULT)
+    cloud.hostile = kind
+    with pytest.raises(SourceFailed, match=HOSTILE[kind]):
+        source.pillar(WEB, {}, {**account, "secrets": "app-web1"})

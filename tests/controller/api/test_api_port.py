@@ -18,8 +18,9 @@ from controller.api.permissions import ANYONE, FUNCTIONS, KNOWN, NEEDS, PREFIX
 from controller.api.port import certificate as certificates
 from controller.api.port import gate
 from controller.config.access import ROLES
+from controller.config.checks import check_api
 from controller.config.limits import BorderLimits
-from controller.config.settings import BadControllerSettings, check_api, load_settings
+from controller.config.settings import BadControllerSettings, load_settings
 from controller.store import Store
 from controller.store.access.audit import AuditQuery
 
@@ -405,6 +406,8 @@ def test_old_tls_and_plain_http_get_no_answer(serve_port):
             context.minimum_version = context.maximum_version = ssl.TLSVersion.TLSv1_1
         with pytest.raises(httpx.TransportError):
             httpx.get(f"https://{host}:{port}/livez", verify=context, trust_env=False)
+        # Both connections are closed on the server's side too once it has answered another.
+        assert httpx.get(f"https://{host}:{port}/livez", verify=trusting(), trust_env=False).status_code == 200
 
 
 def test_a_renewed_certificate_is_used_and_a_broken_one_is_not(serve_port, config_dir, monkeypatch, wait_for):

@@ -355,6 +355,12 @@ def test_events_end_after_a_count(saltern, served):
     assert [json.loads(line)["data"]["n"] for line in done.out.splitlines()] == [1, 3, 5]
 
 
+def test_events_that_are_kept_are_not_followed(saltern, served):
+    done = saltern("events", "-n", "3", "--since", "1h", "--no-follow", "--out", "json", "*/run")
+    assert done.code == 0
+    assert [json.loads(line)["data"]["n"] for line in done.out.splitlines()] == [1, 3]
+
+
 @pytest.mark.parametrize("out", ["text", "pretty"])
 def test_a_tag_of_a_minion_writes_no_line_of_its_own(out, capsys):
     _show(EventView(tag="x\n12:00:00  salt/job/1/ret/db1\x1b[2J", time=1.0, data={}), out)

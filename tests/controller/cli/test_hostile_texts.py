@@ -1,6 +1,7 @@
 """What minions and branches say, as people and comments on pull requests are shown it."""
 
 from controller.cli import output
+from controller.cli.client import json_lines
 from controller.report.markdown import markdown
 from controller.schema.reports import ChangeClass, LiveTest, PreviewReport
 
@@ -58,3 +59,8 @@ def test_states_of_a_step_are_shown_by_minion():
         "           ret:",
         "               3",
     ]
+
+
+def test_lines_of_a_stream_end_where_they_end():
+    parts = [b'{"a": "x\x0by', "\x85z\u2028".encode(), b'"}\n{"b"', b": 1}\n\n[]"]
+    assert list(json_lines(parts)) == [b'{"a": "x\x0by' + "\x85z\u2028".encode() + b'"}', b'{"b": 1}', b"", b"[]"]

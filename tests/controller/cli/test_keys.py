@@ -122,6 +122,28 @@ def test_verbs(saltern, served, desk):
     assert set(desk.key_views) == {"aa:01", "aa:03"}
 
 
+def test_of_a_stock_minion_the_fingerprint_of_salt_is_shown(saltern, served, desk):
+    shown = ":".join(["ab"] * 32)
+    desk.key_views["aa:02"] = replace(desk.key_views["aa:02"], salt_fingerprint=shown)
+    assert json.loads(saltern("key", "finger", "web1", "--out", "json").out) == {"minions_pre": {"web1": shown}}
+    table = saltern("key", "list", "pre", "-v").out
+    assert shown in table
+    assert "of a salt-minion" in table
+    document = json.loads(saltern("key", "list", "-v", "--out", "json").out)
+    assert [key["salt_fingerprint"] for key in document if key["minion"] == "web1"] == [shown]
+    assert saltern("key", "accept", shown).code == 0
+    assert desk.key_views["aa:02"].state == "accepted"
+
+
+def test_of_two_keys_that_wait_the_first_is_accepted_and_the_other_by_its_fingerprint(saltern, served, desk):
+    second = replace(desk.key_views["aa:02"], fingerprint="aa:04", conflict=True)
+    desk.key_views["aa:04"] = second
+    done = saltern("key", "accept", "web1")
+    assert (done.code, "another key for web1 is denied" in done.err, "aa:04" in done.err) == (0, True, True)
+    assert (desk.key_views["aa:02"].state, desk.key_views["aa:04"].state) == ("accepted", "pending")
+    assert json.loads(saltern("key", "list", "den", "--out", "json").out) == {"minions_denied": ["db1", "web1"]}
+
+
 def test_refused_key_requests_are_told(saltern, served, desk):
     assert "refused" not in saltern("key", "list").err
     desk.refused_keys = {"requests-a-second": 7, "pending-keys": 1}

@@ -65,10 +65,10 @@ def test_what_makes_it_fail(saltern, repository, tmp_path):
     assert saltern("lint", ".").code == 1
     done = saltern("lint", ".", "--disable", "unknown-state,cycle")
     assert (done.code, done.out) == (0, "")
-    (tmp_path / "states" / "web.sls").write_text("web:\n  zabbix_host.present: []\n")
+    (tmp_path / "states" / "web.sls").write_text("web:\n  zookeeper.present: []\n")
     missing = saltern("lint", ".")
     assert missing.code == 1
-    assert "error: zabbix_host.present is a state of Salt's" in missing.out
+    assert "error: zookeeper.present is a state of Salt's" in missing.out
     (tmp_path / "states" / "web.sls").write_text("web:\n  cmd.run:\n    - bg: true\n")
     softer = saltern("lint", ".")
     assert softer.code == 0

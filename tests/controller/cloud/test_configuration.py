@@ -39,7 +39,7 @@ def test_a_profile_says_more_than_its_provider_and_that_more_than_the_file(folde
         ("cloud.profiles", "x: {extends: y}\ny: {extends: x}", "extends itself: x -> y -> x"),
         ("cloud.profiles", "x: {extends: y}", "extends 'y', which is not there"),
         ("cloud.profiles", "x: [a]", "is a list, not a mapping"),
-        ("cloud.profiles", "x: [", "cloud.profiles is no YAML"),
+        ("cloud.profiles", "x: [", "cloud.profiles:2: this is no YAML"),
         ("cloud.providers", "x: {id: a}", "the provider 'x' has no `driver`"),
         ("cloud", "- a", "cloud holds no mapping"),
     ],

@@ -1,5 +1,7 @@
 """Accounts by Libcloud: its dummy, and EC2 by moto, which keeps what it is asked to make."""
 
+import time
+
 import pytest
 from cloud_files import ec2
 
@@ -26,7 +28,7 @@ def test_the_dummy_of_libcloud():
     before = {each.id for each in account.machines()}
     made = account.create("web1", profile(of, image="Ubuntu 9.10", size="Small"))
     assert made.state == "RUNNING"
-    assert account.reached(made, 1.0).public_ips
+    assert account.reached(made, 1.0, time.sleep).public_ips
     assert account.act(made, "reboot") is True
     account.destroy(made)
     assert {each.id for each in account.machines()} == before
@@ -42,7 +44,7 @@ def test_machines_of_ec2():
             availability_zone="eu-central-1a",
         )  # fmt: skip
         made = account.create("web1", wanted)
-        up = account.reached(made, 30.0)
+        up = account.reached(made, 30.0, time.sleep)
         assert (up.name, up.state, up.image, up.size) == ("web1", "RUNNING", image, "t3.micro")
         assert up.extra["key_name"] == "deploy"
         assert up.extra["tags"]["team"] == "shop"

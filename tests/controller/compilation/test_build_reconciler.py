@@ -7,16 +7,19 @@ import json
 import re
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from types import SimpleNamespace
 from typing import ClassVar
 
 import pytest
 from build_rig import NAMES
 
 from controller.compilation import build_reconciler
+from controller.compilation.decision import QUERY_SECONDS
 from controller.observe.metrics import Metrics
+from controller.sessions.sessions import Session
 from controller.store import StoreUnavailable
 from controller.store.compiles.desired import DesiredTable
-from wire.messages import MineEntry
+from wire.messages import FactAnswer, FactAnswers, MineEntry
 
 
 def spared(metrics: Metrics) -> float:
@@ -58,6 +61,22 @@ async def test_who_does_not_compile_is_compiled_when_it_connects(rig):
     rig.builds.connected("web1")
     rig.builds.connected("db1")
     assert await rig.compiled_after(0) == ["web1"]
+
+
+async def test_an_answer_that_comes_late_is_compiled_with(rig):
+    asked = []
+    rig.builds.facts.server = SimpleNamespace(send=lambda key, message: asked.append(message))
+    rig.sessions.connect(Session(minion="web1", key="k", session="s", grains={"id": "web1"}, seen=1.0))
+    rig.take("r1", **{"web.sls": "site {{ salt['file.file_exists']('/x') }}: {test.nop: []}\n"})
+    while not asked:
+        await asyncio.sleep(0.01)
+    while not (row := rig.store.desired.get("web1")):
+        await rig.compiled_after(QUERY_SECONDS)
+    assert "did not answer within" in row.errors[0].message
+    rig.builds.answered("web1", "k", FactAnswers(request=asked[0].request, answers=(FactAnswer(value=True),)))
+    assert await rig.compiled_after(0) == ["web1"]
+    assert rig.store.desired.get("web1").errors == ()
+    assert len(asked) == 1
 
 
 async def test_a_newer_revision_in_the_middle_of_a_compile_is_compiled_after_it(rig):

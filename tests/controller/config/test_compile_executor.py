@@ -6,8 +6,9 @@ import importlib.util
 
 import pytest
 
+from controller.config.checks import check_executor
 from controller.config.compile_executor import ExecutorOptions
-from controller.config.settings import BadControllerSettings, check_executor, load_settings
+from controller.config.settings import BadControllerSettings, load_settings
 
 CERTIFICATES = "".join(f"compile_executor_tls_{name}: {{folder}}/{name}.pem\n" for name in ("ca", "cert", "key"))
 

@@ -6,8 +6,9 @@ import os
 
 import pytest
 
+from controller.config.checks import check_git
 from controller.config.forges import project_of, projects_of, read_forges, withhold_secrets
-from controller.config.settings import BadControllerSettings, check_git, load_settings
+from controller.config.settings import BadControllerSettings, load_settings
 from controller.forges.settings import ForgeSettings
 from gitfs.config.credentials import SecretFrom, reveal
 

@@ -6,7 +6,8 @@ import sys
 
 import pytest
 
-from controller.config.settings import BadControllerSettings, check_libraries, load_settings, port_options
+from controller.config.checks import check_libraries
+from controller.config.settings import BadControllerSettings, load_settings, port_options
 
 VAULT = "vault: {server: {url: 'https://vault.example.org'}, auth: {method: token, token: t}}\n"
 OIDC = "api: {port: 8443, plain_on_loopback: true, oidc: {issuer: 'https://id.example.org', audience: saltern}}\n"

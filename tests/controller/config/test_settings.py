@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from controller.config.checks import check_git
 from controller.config.sections import PortOptions
-from controller.config.settings import POLICY, BadControllerSettings, ControllerSettings, check_git, load_settings
+from controller.config.settings import POLICY, BadControllerSettings, ControllerSettings, load_settings
 from controller.policy.policy import Policy
 from highstate.compile import CompileOptions
 from options.vault import VaultSettings

@@ -6,7 +6,8 @@ import sys
 
 import pytest
 
-from controller.config.settings import BadControllerSettings, check_traces, load_settings
+from controller.config.checks import check_traces
+from controller.config.settings import BadControllerSettings, load_settings
 
 
 def load(folder, text):

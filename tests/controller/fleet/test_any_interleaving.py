@@ -34,7 +34,7 @@ from policy_model import DailyWindow, PolicyFacts, RolloutFacts
 from simulated_fleet import Commit, SimulatedFleet
 from weighted_rules import WeightedRules
 
-from controller.reconcile.decision import Request
+from controller.reconcile.deciding.observed_state import Request
 from controller.rollouts.quarantine import CannotRollBack
 from controller.rollouts.rollout import Phase
 from controller.rollouts.rollouts import NotPossible

@@ -7,7 +7,8 @@ import pytest
 from policy_model import DailyWindow, PolicyFacts, RolloutFacts
 from simulated_fleet import Commit, SimulatedFleet
 
-from controller.reconcile.decision import Declined, Request
+from controller.reconcile.deciding.instructions import Declined
+from controller.reconcile.deciding.observed_state import Request
 from controller.rollouts.rollout import Phase
 from controller.store import Store
 

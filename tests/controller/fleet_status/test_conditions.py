@@ -5,7 +5,7 @@ import pytest
 from controller.fleet_status.conditions import FleetFacts, FoundCondition, findings, transition
 from controller.fleet_status.standing import Cause, MinionStanding, Reason
 from controller.policy.rollout import RolloutPolicy
-from controller.reconcile.decision import Health, Sync
+from controller.reconcile.deciding.observed_state import Health, Sync
 from controller.rollouts.rollout import Batch, Phase, Rollout
 from controller.store.rollouts.conditions import ConditionRecord
 
@@ -52,6 +52,12 @@ def test_what_is_wrong_is_counted_and_the_worst_is_the_reason():
     assert brief(told["Suspended"]) == ("True", "Paused")
 
 
+def test_minions_in_shadow_are_told_as_such():
+    told = found([standing(), standing("web2", sync=Sync.SHADOW, paused=True, causes=(Cause(Reason.SHADOW),))])
+    assert brief(told["Synced"]) == ("False", "Shadow")
+    assert brief(told["Suspended"]) == ("True", "Shadow")
+
+
 def test_what_does_not_compile_and_what_is_refused():
     broken = standing(sync=Sync.OUT_OF_SYNC, broken=True, causes=(Cause(Reason.COMPILE_ERROR, "a.sls:1: no", 3.0),))
     told = found([broken, standing("web2")])["Compiled"]
@@ -69,6 +75,11 @@ def test_nobody_and_what_is_not_known_yet():
     assert brief(found([fresh])["Synced"]) == ("Unknown", "Unknown")
     assert brief(found([fresh])["Compiled"]) == ("Unknown", "NotCompiled")
     assert brief(found([], fetched=False)["RemotesReachable"]) == ("Unknown", "NotFetched")
+
+
+def test_a_run_that_goes_on_is_no_trouble():
+    told = found([standing(health=Health.PROGRESSING)])["Healthy"]
+    assert brief(told) == ("True", "Healthy")
 
 
 def test_a_remote_that_does_not_answer():

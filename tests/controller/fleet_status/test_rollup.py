@@ -5,7 +5,7 @@ from types import MappingProxyType
 from controller.fleet_status.conditions import FleetFacts
 from controller.fleet_status.rollup import MOST_GROUPS, KnownConditions, roll_up
 from controller.fleet_status.standing import Cause, MinionStanding, Reason
-from controller.reconcile.decision import Health, Sync
+from controller.reconcile.deciding.observed_state import Health, Sync
 from controller.schema.fleet.status import ReasonCount, RevisionCount
 
 

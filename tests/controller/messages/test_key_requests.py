@@ -13,11 +13,12 @@ from controller.messages.context import MessageContext
 from controller.messages.key_requests import TOLD_SECONDS, KeyRequests
 from controller.messages.key_rotations import KeyRotations
 from controller.messages.replies import Replies
+from controller.messages.stock_keys import StockKeys
 from controller.observe.metrics import Metrics
 from controller.sessions.sessions import KeyRegistry, Sessions
 from controller.store import Store
 from reactors.bus import Bus
-from wire.keys import fingerprint
+from wire.keys import fingerprint, new_pair
 from wire.limits import StrangerLimits
 from wire.messages import HelloAck, KeyRequest, KeyState, Refused
 from wire.server.types import Incoming
@@ -64,6 +65,7 @@ def test_a_request_without_room_is_told_now_and_then_with_salts_word(store):
             keyring=KeyRegistry(),
             next_key_file=Path("/nowhere/controller.key.next"),
         ),
+        stock_keys=StockKeys(own=new_pair(), identity=lambda key: None),
         enrolment=Enrolment(
             autosign=Autosign(AutosignSettings()),
             tokens=EnrolmentDesk(store=store.enrolment_tokens, limits=StrangerLimits(), clock=lambda: 1.0),

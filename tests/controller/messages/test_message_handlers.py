@@ -28,6 +28,7 @@ from controller.enrolment.tokens import EnrolmentDesk
 from controller.messages.after_commit import AfterCommit
 from controller.messages.call_results import CallResults
 from controller.messages.context import MessageContext, Reconcilers
+from controller.messages.followed_options import followed_options
 from controller.messages.greetings import Greetings
 from controller.messages.key_requests import KeyRequests
 from controller.messages.key_rotations import KeyRotations
@@ -36,6 +37,7 @@ from controller.messages.mine_pace import MinePace
 from controller.messages.minion_events import MinionEventHandler
 from controller.messages.own_authority import OwnAuthority
 from controller.messages.peer_calls import PeerCalls
+from controller.messages.pushed_files import PushedFiles
 from controller.messages.refusal_log import RefusalLog
 from controller.messages.replies import Replies
 from controller.messages.run_events import RunEventHandler
@@ -43,6 +45,7 @@ from controller.messages.run_results import RunResults
 from controller.messages.sent_events import MinionEventPublisher
 from controller.messages.state_questions import StateQuestions
 from controller.messages.state_results import StateResults
+from controller.messages.stock_keys import StockKeys
 from controller.observe.event_budget import EventBudget
 from controller.observe.event_log import EventLog
 from controller.observe.metrics import Metrics
@@ -60,6 +63,7 @@ from controller.store.run_tables.run_events import RunEventCounts
 from highstate.types import Pos, Problem
 from minion.agent.fact_queries import MOST_QUESTIONS
 from reactors.bus import Bus
+from wire.keys import new_pair
 from wire.limits import MinionLimits, StrangerLimits
 from wire.messages import (
     CHECKS_CALLS,
@@ -123,26 +127,33 @@ class Outbox:
         return [type(message).__name__ for _, message in self.sent]
 
 
-class Runs:
-    """The reconciler of runs, as far as messages tell it anything."""
+class Causes:
+    """The events that runs follow from, as far as messages tell of them."""
 
     def __init__(self):
-        self.woken, self.ended_runs, self.remediated = [], [], []
-
-    def wake(self, minions, cause=0):
-        self.woken += minions
+        self.remediated = []
 
     def run_event(self, run):
         return 7
-
-    def forget_run(self, run):
-        pass
 
     def open_run_event(self, run_id):
         return 7
 
     def minion_remediated(self, run, drift_run):
         self.remediated.append((run.run_id, drift_run))
+
+
+class Runs:
+    """The reconciler of runs, as far as messages tell it anything."""
+
+    def __init__(self):
+        self.woken, self.ended_runs, self.causes = [], [], Causes()
+
+    def wake(self, minions, cause=0):
+        self.woken += minions
+
+    def forget_run(self, run):
+        pass
 
     def together(self):
         return nullcontext()
@@ -168,7 +179,8 @@ class Builds:
         self.fleet_changes += 1
 
     def answered(self, minion, key, message):
-        if self.facts.answered(minion, key, message) is not None:
+        in_time = self.facts.answered(minion, key, message) is not None
+        if in_time or self.facts.answered_late(minion, key, message):
             self.recompiled.append(minion)
 
 
@@ -188,6 +200,88 @@ def metrics_refusals(metrics):
     return partial(metrics.limit_refused, "minion")
 
 
+def key_requests(context, replies, builds):
+    return KeyRequests(
+        context=context,
+        replies=replies,
+        keyring=KeyRegistry(),
+        builds=builds,
+        rotations=KeyRotations(
+            context=context,
+            replies=replies,
+            keyring=KeyRegistry(),
+            next_key_file=Path("/nowhere/controller.key.next"),
+        ),
+        stock_keys=StockKeys(own=new_pair(), identity=lambda key: None),
+        enrolment=Enrolment(
+            autosign=Autosign(AutosignSettings()),
+            tokens=EnrolmentDesk(store=context.store.enrolment_tokens, limits=StrangerLimits(), clock=lambda: 1.0),
+        ),
+    )
+
+
+def peer_calls(store, server, on_refusal):
+    return PeerCalls(
+        authority=OwnAuthority(settings=ControllerSettings(), secrets=Profiles({}), select=lambda _: frozenset()),
+        settings=AccessSettings(),
+        audit=Audit(store=store, clock=lambda: 1.0, limits=AccessLimits(), redact=str, on_refusal=on_refusal),
+        select=lambda _: frozenset(),
+        send=server.send,
+        limits=MinionLimits(),
+        on_refusal=on_refusal,
+    )
+
+
+def answer_sources(store, server, mines, on_refusal, folder):
+    return AnswerSources(
+        files=FileAnswers(FileServer(), server.send, most=8),
+        mines=mines,
+        mine_steps=1_000_000,
+        mine_pace=MinePace(MinionLimits(mine_changes=5)),
+        states=StateQuestions(
+            compiler=StatesOfNobody(),
+            send=server.send,
+            limits=MinionLimits(state_questions=2, state_questions_a_second=0.5),
+            on_refusal=on_refusal,
+            saltenvs=lambda minion: frozenset(["base"]),
+        ),
+        options=followed_options(ControllerSettings()),
+        pushed=PushedFiles(folder=folder, send=server.send, limits=MinionLimits(), most_file=0, on_refusal=on_refusal),
+        peers=peer_calls(store, server, on_refusal),
+    )
+
+
+def message_handlers(context, server, runs, builds, folder):
+    """All handlers on one store, with small budgets."""
+    store = context.store
+    redactor = Redactor(store, "key")
+    results = RunResults(context=context, reconciler=runs, redactor=redactor, keep_runs=5, keep_bytes=100_000)
+    publisher = MinionEventPublisher(
+        context=context,
+        redactor=redactor,
+        budget=EventBudget(MinionLimits(events=100, events_a_second=1.0)),
+        keep=EventLog(store, context.bus, lambda: 1.0).keep_now,
+    )
+    replies = Replies(context=context, server=server, greeting=HelloAck(epoch="epoch", alive_interval=15.0))
+    mines = MineStore(store=store, pillar_of=lambda minion: {}, accepted=lambda: KeyRegistry(store.keys.all()).accepted)
+    keys = key_requests(context, replies, builds)
+    reconcilers = Reconcilers(runs=runs, builds=builds)
+    return MessageHandlers(
+        context=context,
+        replies=replies,
+        keys=keys,
+        greetings=Greetings(context=context, replies=replies, keys=keys, reconcilers=reconcilers, mines=mines),
+        reconcilers=reconcilers,
+        results=results,
+        calls=CallResults(context=context, replies=replies, results=results),
+        states=StateResults(context=context, replies=replies, results=results),
+        events=RunEventHandler(context=context, reconciler=runs, publisher=publisher),
+        minion_events=MinionEventHandler(context=context, publisher=publisher),
+        refusals=RefusalLog(most=20, clock=lambda: 1.0),
+        answers=answer_sources(store, server, mines, metrics_refusals(context.metrics), folder),
+    )
+
+
 @pytest.fixture
 def rig(tmp_path, monkeypatch):
     monkeypatch.setattr(database, "BUSY_TIMEOUT", 200)
@@ -203,90 +297,16 @@ def rig(tmp_path, monkeypatch):
             live=LiveRevision(policy=Policy(facts=("cmd.run",))),
         )
         builds = Builds(facts)
-        bus, redactor, after_commit = Bus(lambda: 1.0), Redactor(store, "key"), AfterCommit()
         context = MessageContext(
-            store=store, sessions=sessions, bus=bus, metrics=metrics, clock=lambda: 1.0, after_commit=after_commit
-        )
-        results = RunResults(
-            context=context,
-            reconciler=runs,
-            redactor=redactor,
-            keep_runs=5,
-            keep_bytes=100_000,
-        )
-        publisher = MinionEventPublisher(
-            context=context,
-            redactor=redactor,
-            budget=EventBudget(MinionLimits(events=100, events_a_second=1.0)),
-            keep=EventLog(store, bus, lambda: 1.0).keep_now,
-        )
-        events = RunEventHandler(context=context, reconciler=runs, publisher=publisher)
-        replies = Replies(context=context, server=server, greeting=HelloAck(epoch="epoch", alive_interval=15.0))
-        mines = MineStore(
-            store=store, pillar_of=lambda minion: {}, accepted=lambda: KeyRegistry(store.keys.all()).accepted
-        )
-        keys = KeyRequests(
-            context=context,
-            replies=replies,
-            keyring=KeyRegistry(),
-            builds=builds,
-            rotations=KeyRotations(
-                context=context,
-                replies=replies,
-                keyring=KeyRegistry(),
-                next_key_file=Path("/nowhere/controller.key.next"),
-            ),
-            enrolment=Enrolment(
-                autosign=Autosign(AutosignSettings()),
-                tokens=EnrolmentDesk(store=store.enrolment_tokens, limits=StrangerLimits(), clock=lambda: 1.0),
-            ),
-        )
-        reconcilers = Reconcilers(runs=runs, builds=builds)
-        handlers = MessageHandlers(
-            context=context,
-            replies=replies,
-            keys=keys,
-            greetings=Greetings(context=context, replies=replies, keys=keys, reconcilers=reconcilers, mines=mines),
-            reconcilers=reconcilers,
-            results=results,
-            calls=CallResults(context=context, replies=replies, results=results),
-            states=StateResults(context=context, replies=replies, results=results),
-            events=events,
-            minion_events=MinionEventHandler(context=context, publisher=publisher),
-            refusals=RefusalLog(most=20, clock=lambda: 1.0),
-            answers=AnswerSources(
-                files=FileAnswers(FileServer(), server.send, most=8),
-                mines=mines,
-                mine_steps=1_000_000,
-                mine_pace=MinePace(MinionLimits(mine_changes=5)),
-                states=StateQuestions(
-                    compiler=StatesOfNobody(),
-                    send=server.send,
-                    limits=MinionLimits(state_questions=2, state_questions_a_second=0.5),
-                    on_refusal=metrics_refusals(metrics),
-                    saltenvs=lambda minion: frozenset(["base"]),
-                ),
-                peers=PeerCalls(
-                    authority=OwnAuthority(
-                        settings=ControllerSettings(), secrets=Profiles({}), select=lambda _: frozenset()
-                    ),
-                    settings=AccessSettings(),
-                    audit=Audit(
-                        store=store,
-                        clock=lambda: 1.0,
-                        limits=AccessLimits(),
-                        redact=str,
-                        on_refusal=metrics_refusals(metrics),
-                    ),
-                    select=lambda _: frozenset(),
-                    send=server.send,
-                    limits=MinionLimits(),
-                    on_refusal=metrics_refusals(metrics),
-                ),
-            ),
+            store=store,
+            sessions=sessions,
+            bus=Bus(lambda: 1.0),
+            metrics=metrics,
+            clock=lambda: 1.0,
+            after_commit=AfterCommit(),
         )
         yield SimpleNamespace(
-            handlers=handlers,
+            handlers=message_handlers(context, server, runs, builds, tmp_path / "minions"),
             store=store,
             server=server,
             runs=runs,
@@ -1067,13 +1087,27 @@ async def test_what_was_recorded_stays_when_no_answer_comes(rig):
     assert rig.facts.time_out("web1")
     assert "did not answer" in rig.facts.recorded(["web1"])["web1"][QUESTION].error
     say(rig, FactAnswers(request=asked.request, answers=(FactAnswer(value="/late"),)))
-    assert rig.recompiled == [], "it is too late"
+    assert rig.recompiled == ["web1"], "it is late, and counts"
+    assert rig.facts.recorded(["web1"])["web1"][QUESTION].value == "/late"
+    say(rig, FactAnswers(request=asked.request, answers=(FactAnswer(value="/twice"),)))
+    assert rig.recompiled == ["web1"]
     rig.store.facts.put("web1", {QUESTION: FactAnswer(value="/bin/sh")}, 1.0)
     assert rig.facts.repeatable(["web1"]) == {"web1": (QUESTION,)}
     assert rig.facts.send("web1", [QUESTION])
     assert not rig.facts.time_out("web1")
     assert rig.facts.recorded(["web1"])["web1"][QUESTION].value == "/bin/sh", "the last answer stays"
     assert asked.timeout == 10.0
+
+
+async def test_a_late_answer_takes_the_place_of_no_newer_one(rig):
+    late = await ask(rig)
+    assert rig.facts.time_out("web1")
+    assert rig.facts.send("web1", [QUESTION])
+    newer = rig.server.sent[-1][1]
+    say(rig, FactAnswers(request=newer.request, answers=(FactAnswer(value="/newer"),)))
+    say(rig, FactAnswers(request=late.request, answers=(FactAnswer(value="/late"),)))
+    assert rig.recompiled == ["web1"]
+    assert rig.facts.recorded(["web1"])["web1"][QUESTION].value == "/newer"
 
 
 def test_no_more_is_asked_than_a_minion_answers(rig):

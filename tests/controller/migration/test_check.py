@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from controller.config.settings import check_git, load_settings
+from controller.config.checks import check_git
+from controller.config.settings import load_settings
 from controller.policy.reading import read_policy
 from highstate.files import MemoryFiles
 from minion.config import settings as of_minion
@@ -63,7 +64,6 @@ def test_places_values_and_reasons(machine, check, tmp_path):
     assert items["option", "pki_dir"]["verdict"] == "different"
     assert items["option", "unheard_of"]["verdict"] == "no counterpart"
     assert "log_level must be one of" in items["option", "log_level"]["how"]
-    assert items["option", "file_recv"]["place"] == f"{root}/etc/salt/master.d/a.conf:2"
     assert items["external pillar", "mysql"]["verdict"] == "no counterpart"
     assert items["external pillar", "mysql"]["place"] == f"{root}/etc/salt/master.d/a.conf:4"
     assert items["external pillar", "cmd_yaml"]["verdict"] == "works"

@@ -6,7 +6,7 @@ from controller.fleet_status.conditions import FleetFacts
 from controller.fleet_status.standing import Cause, MinionStanding, Reason
 from controller.notifications.finding import SeenFleet, find
 from controller.policy.rollout import RolloutPolicy
-from controller.reconcile.decision import Health, Sync
+from controller.reconcile.deciding.observed_state import Health, Sync
 from controller.rollouts.rollout import Batch, Phase, Rollout
 
 MARKS = {"rollouts": "[]", "revision": "r0", "leader": "1"}

@@ -2,7 +2,7 @@
 
 import pytest
 
-from controller.observe.run_text import run_summary, short
+from controller.observe.run_text import run_summary, short, typed_arguments, without_secrets
 
 
 def test_a_summary_names_what_changed():
@@ -19,3 +19,9 @@ def test_a_summary_is_short_however_long_the_names_of_states_are(result):
 
 def test_a_summary_is_made_of_states_without_a_result_and_of_an_empty_error():
     assert run_summary({"a": {}}, error="\n ") == " (a.)"
+
+
+def test_what_may_be_secret_is_no_text_of_an_event():
+    given = {"prof": "web", "userdata": "hidden", "create": {"password": "hidden", "ex_userdata": "hidden"}}
+    assert "hidden" not in str(without_secrets("cloud.profile", (), given))
+    assert "hidden" not in str(typed_arguments("cloud.profile", (), given))

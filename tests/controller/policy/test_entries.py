@@ -69,6 +69,16 @@ def test_an_interval_takes_the_place_of_an_earlier_cron_expression():
     assert changed(base, {"drift.splay": 0.0}).drift.cron == "0 4 * * *"
 
 
+def test_a_later_entry_takes_minions_out_of_shadow():
+    policy = read("shadow: true\npolicies:\n- {name: moved, target: 'web*', shadow: false}")
+    told = {each: policy.of(Minion(id=each, grains={})) for each in ("web1", "db1")}
+    assert [(one.shadow, one.applies_nothing) for one in told.values()] == [(False, False), (True, True)]
+    assert "shadow" not in told["web1"].drift_document()
+    assert told["db1"].drift_document()["shadow"] is True, "so that a gateway knows of it"
+    view = explained(policy, Minion(id="db1", grains={}), 0.0)
+    assert (view.open, view.manual, view.why) == (False, False, "in shadow")
+
+
 def test_a_suspension_is_not_taken_back_by_a_later_entry():
     assert changed(MinionPolicy(suspend=True), {"apply": "auto"}).suspend
 
@@ -149,6 +159,7 @@ _CHANGES = st.fixed_dictionaries(
         "drift.interval": st.floats(1, 9000),
         "retry.limit": st.integers(0, 9),
         "suspend": st.booleans(),
+        "shadow": st.booleans(),
         "windows": st.just((Window(schedule="0 1 * * *", duration=60.0),)),
     },
 )
@@ -161,7 +172,7 @@ def test_nothing_that_forbids_is_lost_and_the_last_word_counts(entries):
         found = changed(found, each)
     assert found.suspend == any(each.get("suspend", False) for each in entries)
     assert len(found.windows) == sum(len(each.get("windows", ())) for each in entries)
-    for key in ("apply", "push"):
+    for key in ("apply", "push", "shadow"):
         said = [each[key] for each in entries if key in each]
         assert getattr(found, key) == (said[-1] if said else getattr(MinionPolicy(), key))
 

@@ -1,6 +1,6 @@
 """What of a prediction is certain."""
 
-from controller.preview.certainty import doubts_of_plan, doubts_of_results, with_uncertain
+from controller.preview.certainty import doubts_of_plan, doubts_of_results, doubts_of_salt, with_uncertain
 from highstate.files import MemoryFiles
 from highstate.run.report import as_running
 from highstate.run.runner import run
@@ -107,3 +107,21 @@ def test_what_listens_to_something_uncertain_is_uncertain():
     }
     marked = with_uncertain(states, lambda: {"file_|-a_|-a_|-managed": ("test_|-b_|-n_|-nop",)})
     assert "follows a (file.managed)" in marked["test_|-listener_b_|-n_|-mod_watch"]["uncertain"]
+
+
+def test_salt_foretells_nothing_of_what_follows_a_state_that_acts():
+    keys = {name: f"file_|-{name}_|-{name}_|-managed" for name in "abcd"}
+    states = {
+        keys["a"]: {"result": None, "comment": "would be made"},
+        keys["b"]: {"result": False, "comment": "is not there"},
+        keys["c"]: {"result": True, "comment": ""},
+        keys["d"]: {"result": True, "comment": ""},
+    }
+    follows = {keys["a"]: (keys["b"],), keys["b"]: (keys["c"],)}
+    found = doubts_of_salt(states, lambda: follows)
+    assert set(found) == {keys["b"], keys["c"]}
+    assert found[keys["c"]].why == "Salt foretells it without what a (file.managed) makes"
+    assert doubts_of_salt({keys["d"]: states[keys["d"]]}, lambda: follows) == {}
+    marked = with_uncertain(states, lambda: follows, salt=True)
+    assert [key for key, entry in marked.items() if "uncertain" in entry] == [keys["b"], keys["c"]]
+    assert not any("uncertain" in entry for entry in with_uncertain(states, lambda: follows).values())

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from controller.policy.policy import MinionPolicy
-from controller.reconcile.confirming import (
+from controller.reconcile.deciding.confirming import (
     TAKE_BACK_AGAIN,
     Confirmation,
     ForgetConfirmation,
@@ -16,7 +16,9 @@ from controller.reconcile.confirming import (
     TakeBack,
     confirming,
 )
-from controller.reconcile.decision import LastRun, ObservedState, OpenRun, RequeueAfter, reconcile
+from controller.reconcile.deciding.decision import reconcile
+from controller.reconcile.deciding.instructions import RequeueAfter
+from controller.reconcile.deciding.observed_state import LastRun, ObservedState, OpenRun
 
 NOW = 1000.0
 CONFIRM = MinionPolicy(apply="confirm", confirm=60.0)

@@ -8,8 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from controller.policy.policy import DriftPolicy, MinionPolicy, Policy
-from controller.reconcile.confirming import Confirmation
-from controller.reconcile.decision import (
+from controller.reconcile.deciding.confirming import Confirmation
+from controller.reconcile.deciding.decision import autonomy_rules, health_of, reconcile, sync_of
+from controller.reconcile.deciding.instructions import (
     Apply,
     ApplyMissed,
     ApplyRequested,
@@ -17,30 +18,21 @@ from controller.reconcile.decision import (
     CheckRun,
     Decline,
     Declined,
-    Drift,
-    Health,
-    LastRun,
-    ObservedState,
-    OpenRun,
+    LookInShadow,
     ReleaseHold,
     Remediate,
     RemediateApplied,
-    Request,
     RequeueAfter,
     Resend,
     SendApplied,
     SendAutonomy,
     SendDesired,
     SkipCheck,
-    Sync,
     TakeApplied,
     TimeOutRun,
     WaitForRemotes,
-    autonomy_rules,
-    health_of,
-    reconcile,
-    sync_of,
 )
+from controller.reconcile.deciding.observed_state import Drift, Health, LastRun, ObservedState, OpenRun, Request, Sync
 from reactors.remediation import MOST_ACTING, AutonomyRules, RetryPolicy, backoff, digest_of_rules
 from reactors.windows import Window, look
 
@@ -68,6 +60,22 @@ TAKEN_BACK = replace(SYNCED, hold_until=math.inf)
     ("state", "policy", "expected"),
     [
         pytest.param(SYNCED, AUTO, [], id="synced: nothing"),
+        pytest.param(replace(PUSHED, paused=True, shadow=True), AUTO, [SendDesired()], id="shadow: sent, not applied"),
+        pytest.param(
+            replace(PUSHED, paused=True, shadow=True, unseen=True),
+            AUTO,
+            [SendDesired(), LookInShadow()],
+            id="shadow: what a push would change is looked at",
+        ),
+        pytest.param(
+            replace(PUSHED, paused=True, shadow=True, unseen=True, open_tests=(replace(RUN, digest="b", whole=True),)),
+            AUTO,
+            [SendDesired(), RequeueAfter(RUN.asked_at + 3600)],
+            id="shadow: it is looked at already",
+        ),
+        pytest.param(
+            replace(SYNCED, paused=True, shadow=True, drift=DRIFT), REMEDIATE, [], id="shadow: drift is not healed"
+        ),
         pytest.param(HELD, AUTO, [RequeueAfter(NOW + 500)], id="held: until its time is over"),
         pytest.param(TAKEN_BACK, AUTO, [], id="taken back: for as long as nothing newer is live"),
         pytest.param(
@@ -328,8 +336,12 @@ def test_decision(state, policy, expected):
         (PUSHED, Sync.OUT_OF_SYNC, Health.HEALTHY),
         (replace(PUSHED, broken=True), Sync.OUT_OF_SYNC, Health.DEGRADED),
         (replace(SYNCED, broken=True), Sync.OUT_OF_SYNC, Health.DEGRADED),
-        (replace(SYNCED, open_run=RUN), Sync.PROGRESSING, Health.HEALTHY),
+        (replace(SYNCED, open_run=RUN), Sync.PROGRESSING, Health.PROGRESSING),
+        (replace(SYNCED, runs=True), Sync.SYNCED, Health.PROGRESSING),
+        (replace(SYNCED, runs=True, drift=DRIFT), Sync.SYNCED, Health.DRIFTED),
         (replace(SYNCED, paused=True), Sync.PAUSED, Health.HEALTHY),
+        (replace(SYNCED, paused=True, shadow=True), Sync.SHADOW, Health.HEALTHY),
+        (replace(SYNCED, paused=True, shadow=True, drift=DRIFT), Sync.SHADOW, Health.DRIFTED),
         (HELD, Sync.HELD, Health.HEALTHY),
         (replace(HELD, drift=DRIFT), Sync.HELD, Health.DRIFTED),
         (replace(PUSHED, hold_until=NOW + 500), Sync.OUT_OF_SYNC, Health.HEALTHY),

@@ -11,7 +11,8 @@ import pytest
 from controller.observe.metrics import Metrics
 from controller.observe.redactor import Redactor
 from controller.policy.policy import DriftPolicy, Policy
-from controller.reconcile.decision import AfterRun, Declined, Request
+from controller.reconcile.deciding.instructions import AfterRun, Declined
+from controller.reconcile.deciding.observed_state import Request
 from controller.reconcile.documents import Documents
 from controller.reconcile.jids import Jids
 from controller.reconcile.live import LiveRevision
@@ -448,8 +449,8 @@ def healed_alone(rig, number, digest, outcome):
     """A minion tells of a run that it began by itself."""
     run = RunRecord(run_id=f"heal-web1-{number}", minion="web1", kind="remediate", created=rig.clock.now, digest=digest)
     rig.store.runs.create(run)
-    rig.reconciler.minion_remediated(run, "drift-web1-1")
-    end(rig, run.run_id, outcome, rig.reconciler.run_event(run))
+    rig.reconciler.causes.minion_remediated(run, "drift-web1-1")
+    end(rig, run.run_id, outcome, rig.reconciler.causes.run_event(run))
 
 
 def test_rules_for_a_minion_that_will_be_alone_are_told_once_and_before_all_else(rig):

@@ -75,9 +75,17 @@ def connected(status, **more):
 
 def test_a_run_that_goes_on_is_the_message(status):
     said = RunProgress(run_id="1", done=12, total=40, key=NGINX, seconds=3.0)
-    line = connected(status, progress={"1": Progress(said=said, at=1.0)}, pending_triggers=(CONF,))
+    line = connected(status, progress={"1": Progress(said=said, at=1.0, acts=True)}, pending_triggers=(CONF,))
     assert line.running == ("12/40 web (service.running)",)
     assert line.message == "running: 12/40 web (service.running)"
+    assert line.health == "Progressing"
+    assert [each.health for each in status.samples()] == ["Progressing"]
+
+
+def test_a_check_that_goes_on_is_no_run(status):
+    said = RunProgress(run_id="1", done=12, total=40, key=NGINX, seconds=3.0)
+    line = connected(status, progress={"1": Progress(said=said, at=1.0, acts=False)})
+    assert (line.message, line.health) == ("checking: 12/40 web (service.running)", "Healthy")
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from controller.policy.policy import MinionPolicy
 from controller.policy.rollout import Gate, RolloutPolicy
-from controller.reconcile.decision import LastRun, ObservedState, OpenRun
+from controller.reconcile.deciding.observed_state import LastRun, ObservedState, OpenRun
 from controller.rollouts.decision import (
     GATE_SECONDS,
     CheckGates,

@@ -11,7 +11,13 @@ from controller.runners.modules import cloud
 MINION: Any = SimpleNamespace(user="minion web1")
 
 
-@pytest.mark.parametrize("option", ["packages", "private_key", "script", "ssh_host", "ssh_keyfile"])
+@pytest.mark.parametrize(
+    "option",
+    [
+        *("packages", "private_key", "script", "script_args", "ssh_host", "ssh_keyfile", "ssh_port", "password"),
+        *("create", "driver", "iam_profile", "libcloud", "master", "minion", "something_new"),
+    ],
+)
 async def test_a_minion_names_no_files_of_the_controller(option):
     for ask in (cloud.profile, cloud.create):
         with pytest.raises(ControllerCallFailed, match=f"a minion may not give {option}: say it in the profile"):
@@ -21,3 +27,8 @@ async def test_a_minion_names_no_files_of_the_controller(option):
 async def test_a_minion_has_no_map_read():
     with pytest.raises(ControllerCallFailed, match="a minion may not give path"):
         await cloud.map_run(MINION, "/etc/shadow")
+
+
+async def test_a_minion_has_few_machines_made_at_a_time():
+    with pytest.raises(ControllerCallFailed, match="10 machines made at a time, not 11"):
+        await cloud.profile(MINION, "web", [f"web{number}" for number in range(11)])

@@ -9,7 +9,6 @@ import stat
 import subprocess
 import sys
 import threading
-import time
 from pathlib import Path
 
 import pytest
@@ -107,7 +106,7 @@ def test_a_store_at_head_needs_no_alembic(path):
 
 
 def test_migrating_from_empty_gives_what_creating_gives(tmp_path, path):
-    assert {schema.HEAD} <= migrate.known_versions()
+    assert max(migrate.known_versions()) == schema.HEAD
     engine = create_engine(f"sqlite:///{tmp_path}/migrated.sqlite")
     with engine.begin() as connection:
         migrate.upgrade(connection)
@@ -264,16 +263,14 @@ def test_nothing_is_committed_after_a_write_that_failed(path, monkeypatch):
         store.minions.seen("b", 1.0)
 
 
-@pytest.mark.alone
 def test_a_read_waits_for_nobody_who_writes(path):
+    """One that waited would wait for the end of the block, and be given up."""
     with Store(f"sqlite:///{path}") as store:
         store.minions.seen("a", 1.0)
         with other_writer(path):
-            began = time.monotonic()
             assert store.minions.get("a").last_seen == 1.0
             with store.transaction():
                 assert store.minions.status(["a"])[0].minion.id == "a"
-            assert time.monotonic() - began < 1.0
 
 
 def test_a_read_waits_for_no_thread_that_writes(store):
@@ -321,6 +318,26 @@ def test_only_one_key_is_accepted_for_an_id_in_any_case(store):
         store.keys.set_state(twin.fingerprint, "accepted", 4.0)
     store.keys.set_state(accepted.fingerprint, "rejected", 5.0)
     assert store.keys.set_state("WEB", "accepted", 6.0).public_key == public(2)
+
+
+def test_of_two_keys_that_wait_for_an_id_the_later_one_is_denied(store):
+    store.keys.request(public(2), "web", 1.0)
+    store.keys.request(public(1), "Web", 2.0)
+    denied = {record.public_key: record.conflict for record in store.keys.all()}
+    assert denied == {public(2): False, public(1): True}
+    store.keys.set_state(public(2), "rejected", 3.0)
+    assert [record.conflict for record in store.keys.all()] == [False, False]
+
+
+def test_what_a_gateway_vouches_for_is_kept(store):
+    store.keys.request(public(1), "web", 1.0)
+    shown = ":".join(["ab"] * 32)
+    (record,) = store.keys.vouched({public(1): shown, public(9): shown})
+    assert (record.public_key, record.salt_fingerprint) == (public(1), shown)
+    assert store.keys.set_state(shown, "accepted", 2.0).public_key == public(1)
+    with pytest.raises(KeyUnknown):
+        store.keys.request(public(3), "other", 3.0)
+        store.keys.set_state("", "accepted", 4.0)
 
 
 def test_an_id_with_two_keys_must_be_told_by_fingerprint(store):

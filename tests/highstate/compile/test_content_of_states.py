@@ -19,11 +19,17 @@ LIVE = {name for name in names() if name.startswith(("grains.", "mysql_query.", 
 """They read the grains that they set: the machine as it is, not what was compiled."""
 SHARED = (
     "docker_",
+    "elasticsearch",
+    "influxdb_",
+    "mongodb_",
     "kubernetes",
     "mysql_",
     "postgres_",
     "redis",
+    "slack",
+    "syslog_ng",
     "x509",
+    "zabbix_",
 )
 """A library that states of such a name share reads the options."""
 WITH_CONTENTS = {"x509.pem_managed"}
@@ -33,13 +39,19 @@ PACKAGES = {name for name in names() if name.startswith("pkg.")}
 """They read the grain osarch, which does not change while a machine lives."""
 CONFIGURED = {
     "alias": "aliases.file",
+    "elasticsearch": "elasticsearch",
     "host": "hosts.file",
     "iptables": "iptables.save_filters",
     "x509": "x509_signing_policies",
     **{name.partition(".")[0]: "docker.url" for name in names() if name.startswith("docker_")},
     "kubernetes": "kubernetes.host",
     **{name.partition(".")[0]: "mysql.host" for name in names() if name.startswith("mysql_")},
+    **{name.partition(".")[0]: "influxdb.host" for name in names() if name.startswith("influxdb_")},
+    **{name.partition(".")[0]: "mongodb.host" for name in names() if name.startswith("mongodb_")},
     "redis": "redis.host",
+    **{name.partition(".")[0]: "zabbix.user" for name in names() if name.startswith("zabbix_")},
+    "slack": "slack.api_key",
+    "syslog_ng": "syslog_ng.config_file",
     **{name.partition(".")[0]: "postgres.host" for name in names() if name.startswith("postgres_")},
 }
 """State module -> the option that it reads (`minion.machine.configured`), and that pillar and grains may set."""
@@ -147,6 +159,12 @@ def test_an_option_that_is_read_is_digested(full):
         assert not differ(
             state, fun, {}, {"pillar": f"{{{option}: one, a: 1}}"}, {"pillar": f"{{{option}: one, a: 2}}"}
         )
+
+
+def test_an_option_that_an_argument_names_is_digested():
+    differs = [differ("elasticsearch", "index_absent", given, {"pillar": "{es: {a: 1}}"}, {"pillar": "{es: {a: 2}}"})
+               for given in ({"profile": "es"}, {"profile": {"host": "es"}})]  # fmt: skip
+    assert differs == [True, False]
 
 
 def _uses(full, *attributes):

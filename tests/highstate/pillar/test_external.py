@@ -77,7 +77,7 @@ def test_options_in_the_pillar():
     """All that templates see as `opts`, as in Salt: formulas read `pillar['master']['id']`, `['file_roots']` …"""
     found = compiled(pillar_opts=True, opts={"x": 1}).pillar["master"]
     assert found["x"] == 1
-    assert (found["id"], found["state_top"], found["config_dir"]) == ("web1", "top.sls", "/etc/saltern")
+    assert (found["id"], found["state_top"], found["config_dir"]) == ("web1", "salt://top.sls", "/etc/saltern")
     assert not found.keys() & {"grains", "pillar"}
 
 

@@ -8,6 +8,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
+from controller.policy.policy import IgnoredDifference, MinionPolicy
 from minion.agent.drift import DriftTimer
 from minion.spool.desired_state import DesiredState
 
@@ -92,3 +93,12 @@ def test_a_schedule_that_cannot_be_followed_is_a_problem_until_there_is_another(
     assert "drift is not checked: timezone: there is no 'Mars/Olympus'" in timer.problems[0]
     timer.follow(EVERY_MINUTE, NOW)
     assert timer.problems == ()
+
+
+def test_checks_are_made_whatever_else_a_document_says_about_drift(timer):
+    """Of a fleet in shadow, too: what differs there is shown, and nothing is applied."""
+    rule = IgnoredDifference(id="motd", field="mode")
+    policy = MinionPolicy(shadow=True, prune="on", prune_limit=5, ignore_differences=(rule,))
+    timer.follow(policy.drift_document() | EVERY_MINUTE | {"splay": 0}, NOW)
+    assert timer.problems == ()
+    assert NOW < timer.due_at <= NOW + 60

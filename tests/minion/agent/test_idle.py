@@ -6,6 +6,7 @@ import sys
 HEAVY = (
     *("asyncio", "email", "highstate.compile", "highstate.render", "http.client", "jinja2", "mako", "psutil", "pygit2"),
     *("cryptography", "ssl", "subprocess", "urllib.request", "yaml"),
+    *("docker", "hvac", "kubernetes", "libcloud", "minion.providers", "pymemcache", "redis", "requests", "sqlite3"),
 )
 IDLE = """
 import sys

@@ -57,8 +57,8 @@ CASES = [
         ("FAIL", j.controller_port("c port 4506", outcome, "why"))
         for outcome in ("unresolved", "refused", "silent", "unreachable", "foreign", "plain")
     ],
-    ("OK", j.controller_key("c", HandshakeLook(proved=True))),
-    ("FAIL", j.controller_key("c", HandshakeLook(proved=False))),
+    ("OK", j.controller_key("c", HandshakeLook(proved=True), "f")),
+    ("FAIL", j.controller_key("c", HandshakeLook(proved=False), "f")),
     ("OK", j.own_key("aa:bb", True)),
     ("WARN", j.own_key("aa:bb", None)),
     ("FAIL", j.own_key("aa:bb", False)),

@@ -37,9 +37,13 @@ def test_files(tmp_path):
     assert stat.S_IMODE(path.stat().st_mode) == 0o640
 
 
+def _same_space(folder):
+    space = os.statvfs(folder)
+    return looks.free_space(folder / "not" / "made" / "yet")[0] == space.f_bavail * space.f_frsize
+
+
 def test_the_system(tmp_path):
-    free, _ = looks.free_space(tmp_path / "not" / "made" / "yet")
-    assert free == os.statvfs(tmp_path).f_bavail * os.statvfs(tmp_path).f_frsize
+    assert any(_same_space(tmp_path) for _ in range(1000)), "others write meanwhile, but not always"
     assert looks.random_is_ready()
     assert all(each is None or each > 0 for each in looks.inotify_limits())
     assert looks.descriptor_limit() == looks.descriptor_limit(os.getpid()) > 0

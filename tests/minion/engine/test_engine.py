@@ -42,7 +42,7 @@ def one(*chunks: Chunk, **more: Any) -> StateResult:
     [
         ("file", "manged", "Did you mean file.managed?"),
         ("flie", "managed", "Did you mean file.managed"),
-        ("zabbix", "host", "There are: "),
+        ("xyzzy", "plugh", "There are: "),
         ("file", "xyzzy", "file has: absent"),
     ],
 )

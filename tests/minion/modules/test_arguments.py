@@ -1,10 +1,11 @@
 """Arguments of execution functions against Salt's own, as tools/oracle/arguments.py recorded them from its modules.
 
 Each argument is taken and used, or known to mean nothing here, or refused: none is swallowed, and none stands where
-Salt has another one.
+Salt has another one. A test asks one thing of all functions, and names those of which it does not hold.
 """
 
 import ast
+import functools
 import inspect
 import json
 import textwrap
@@ -17,6 +18,7 @@ from minion.execution.loader import find, names
 from tools.oracle.arguments import RECORDED_MODULES
 
 SALT = json.loads(RECORDED_MODULES.read_text())
+ALL = [name for name in names() if name not in language.DOCS]
 KNOWN = [name for name in names() if name in SALT]
 PASSED_ON = {"pip.install": "the state", **dict.fromkeys(
     ("file.mknod_blkdev", "file.mknod_chrdev", "file.mknod_fifo"), "its sibling"
@@ -27,26 +29,34 @@ STARRED = {"args", "module", "path"}
 REFUSING = [(full, name) for full in names() for name in sorted(spec_of(find(full), 1).refused)]
 
 
+@functools.cache
 def _spec(full):
     return spec_of(find(full), 1)
 
 
-@pytest.mark.parametrize("full", KNOWN)
-def test_each_argument_of_salts_is_known(full):
+def _passed_over(full):
     own = {one.name for one in _spec(full).all}
-    missing = {name for name in SALT[full]["arguments"] if name not in STARRED | own}
     swallows = _spec(full).takes_anything and full not in PASSED_ON and full not in language.DOCS
-    assert not (missing if swallows else ()), "these would be passed over"
+    return {name for name in SALT[full]["arguments"] if name not in STARRED | own} if swallows else set()
 
 
-@pytest.mark.parametrize("full", KNOWN)
-def test_arguments_stand_where_salts_do(full):
+def test_each_argument_of_salts_is_known():
+    assert len(KNOWN) > 1000
+    assert {full: missing for full in KNOWN if (missing := _passed_over(full))} == {}
+
+
+def _first(full):
+    """Our arguments and Salt's, as far as both have some."""
     if _spec(full).rest is not None or {*SALT[full]["arguments"]} <= STARRED:
-        return  # as many as are given, all of a kind
-    ours = list(_spec(full).order)
-    theirs = SALT[full]["arguments"]
+        return [], []  # as many as are given, all of a kind
+    ours, theirs = list(_spec(full).order), SALT[full]["arguments"]
     common = min(len(ours), len(theirs))
-    assert ours[:common] == theirs[:common] or full in language.DOCS
+    return ours[:common], theirs[:common]
+
+
+def test_arguments_stand_where_salts_do():
+    found = {full: _first(full) for full in KNOWN if full not in language.DOCS}
+    assert {full: ours for full, (ours, _) in found.items()} == {full: theirs for full, (_, theirs) in found.items()}
 
 
 def _loaded(call):
@@ -54,25 +64,34 @@ def _loaded(call):
     return {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
 
 
-@pytest.mark.parametrize("full", [name for name in KNOWN if name not in language.DOCS])
-def test_each_argument_that_is_taken_is_used(full):
+def _unused(full):
     call = find(full)
     if call.__name__ == "<lambda>":
-        return
+        return set()
     own = [one for one in inspect.signature(call).parameters.values() if one.kind is not one.VAR_KEYWORD]
-    assert not {one.name for one in own if one.name in _spec(full).parameters} - _loaded(call)
+    return {one.name for one in own if one.name in _spec(full).parameters} - _loaded(call)
 
 
-@pytest.mark.parametrize(("full", "name"), REFUSING)
-def test_what_is_refused_is_said(full, name):
-    with pytest.raises(BadArguments, match=name):
-        Modules(Context(minion_id="x")).call(full, (), {name: "other"})
+def test_each_argument_that_is_taken_is_used():
+    asked = [name for name in KNOWN if name not in language.DOCS]
+    assert {full: unused for full in asked if (unused := _unused(full))} == {}
 
 
-@pytest.mark.parametrize("full", [name for name in names() if name not in language.DOCS])
-def test_what_the_function_does_not_get_has_a_default(full):
-    spec = _spec(full)
-    assert not [one.name for one in spec.all if not one.taken and one.default is inspect.Parameter.empty]
+@pytest.mark.parametrize("full", sorted({full for full, _ in REFUSING}))
+def test_what_is_refused_is_said(full):
+    for name in [name for each, name in REFUSING if each == full]:
+        with pytest.raises(BadArguments, match=name):
+            Modules(Context(minion_id="x")).call(full, (), {name: "other"})
+
+
+def test_what_the_function_does_not_get_has_a_default():
+    without = [
+        (full, one.name)
+        for full in ALL
+        for one in _spec(full).all
+        if not one.taken and one.default is inspect.Parameter.empty
+    ]
+    assert without == []
 
 
 def test_positions_and_names_are_salts():
@@ -110,8 +129,8 @@ def test_numbers_and_their_text_name_users():
     assert modules.call("file.gid_to_group", ("",)) == ""
 
 
-@pytest.mark.parametrize("full", [name for name in names() if name not in language.DOCS])
-def test_an_argument_of_any_value_is_declared_as_one(full):
+def _of_any_value(full):
+    """How the arguments of any value are declared."""
     call = find(full)
     declared = inspect.get_annotations(call)
     for group in _spec(full).groups.values():
@@ -119,4 +138,8 @@ def test_an_argument_of_any_value_is_declared_as_one(full):
     spec = _spec(full)
     free = {name for name, one in spec.parameters.items() if one.single and one.convert is None} - {*spec.ignored}
     declared = {name: getattr(said, "__forward_arg__", said) for name, said in declared.items()}  # of a NamedTuple
-    assert {declared.get(name, "AnyValue") for name in free} <= {"AnyValue"}
+    return {declared.get(name, "AnyValue") for name in free}
+
+
+def test_an_argument_of_any_value_is_declared_as_one():
+    assert {full: found for full in ALL if not (found := _of_any_value(full)) <= {"AnyValue"}} == {}

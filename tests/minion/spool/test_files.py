@@ -208,3 +208,16 @@ def test_what_a_preview_fetches_stays_aside(tmp_path):
     assert len(answers.asked) == 1
     assert {path: path.stat().st_mtime_ns for path in cache.path.rglob("*")} == before
     assert [path.read_bytes() for path in aside.rglob("*") if path.is_file()] == [b"new"]
+
+
+def test_all_saltenvs_are_those_of_the_tree_or_of_the_document_while_nobody_can_tell(tmp_path):
+    class Tells(Answers):
+        def ask(self, question):
+            self.asked.append(question)
+            return FileList(request=question.request, files={}, saltenvs=("dev", "base"))
+
+    answers = Tells({})
+    files = HeldFiles(held(a=b"a"), BlobCache(tmp_path), answers)
+    assert files.saltenvs() == files.saltenvs() == ("base", "dev")
+    assert [each.saltenvs for each in answers.asked] == [True]
+    assert HeldFiles(held(a=b"a"), BlobCache(tmp_path), Answers({}, away=True)).saltenvs() == ("base",)

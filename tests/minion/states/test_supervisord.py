@@ -188,7 +188,7 @@ def test_an_update_takes_a_changed_configuration(supervised, machine):
         machine, "web", update=True, restart=True, place=supervisord.SupervisorPlace(**supervised.place)
     )
     [change] = plan.changes
-    assert change.reported == "Updating supervisor Restarting service: web"
+    assert change.reported == "Restarting service: web"
     change.act(machine)
     supervised.wait(lambda: supervised.states() == {"web": "RUNNING"})
     after = supervised.pid("web")

@@ -49,7 +49,7 @@ def _message(kind: type[Any], **changes: Any) -> Any:
 @pytest.mark.parametrize("state", [None, "pending", "rejected"])
 @pytest.mark.parametrize("kind", [*TO_CONTROLLER, *TO_MINION], ids=lambda kind: kind.__name__)
 def test_a_stranger_is_heard_with_a_key_request_alone(controller: Any, kind: type[Any], state: str | None) -> None:
-    raw = controller.raw(keys := controller.peer().keys)
+    raw = controller.raw(keys := controller.keys_of(None))
     if state is not None:
         controller.know(keys, "web1", state)
     raw.send(encode(_message(kind)))
@@ -63,7 +63,7 @@ def test_a_stranger_is_heard_with_a_key_request_alone(controller: Any, kind: typ
 
 @pytest.mark.parametrize("kind", TO_CONTROLLER, ids=lambda kind: kind.__name__)
 def test_what_an_accepted_minion_says_is_said_by_its_key(controller: Any, kind: type[Any]) -> None:
-    raw = controller.raw(controller.peer("web1").keys)
+    raw = controller.raw(controller.keys_of("web1"))
     raw.send(encode(_message(kind)))
     if kind in RELAYS_ALONE:
         assert controller.wait(Refusal).reason == "role"
@@ -74,7 +74,7 @@ def test_what_an_accepted_minion_says_is_said_by_its_key(controller: Any, kind: 
 
 @pytest.mark.parametrize("kind", TO_CONTROLLER, ids=lambda kind: kind.__name__)
 def test_a_relay_carries_frames_and_may_do_nothing_else(controller: Any, kind: type[Any]) -> None:
-    keys = controller.peer().keys
+    keys = controller.keys_of(None)
     controller.identities[keys.public] = Identity(id="relay1", state="accepted", role="relay")
     raw = controller.raw(keys)
     raw.send(encode(_message(kind, **({"id": "relay1", "role": "relay"} if kind is KeyRequest else {}))))
@@ -91,7 +91,7 @@ def test_a_relay_carries_frames_and_may_do_nothing_else(controller: Any, kind: t
 def test_no_minion_speaks_as_a_controller(controller: Any, kind: type[Any]) -> None:
     """Neither to the controller nor, through it, to another minion."""
     controller.peer("db1")
-    raw = controller.raw(controller.peer("web1").keys)
+    raw = controller.raw(controller.keys_of("web1"))
     raw.send(encode(_message(kind)))
     assert controller.wait(Refusal).reason == "malformed"
     assert isinstance(decode_to_minion(raw.recv()), Refused)
@@ -104,7 +104,7 @@ def test_a_message_that_names_another_minion_is_refused(controller: Any, kind: t
     if name is None:
         assert not {"id", "minion", "minion_id"} & set(kind.__struct_fields__), "who sends it is said by the key"
         return
-    raw = controller.raw(controller.peer("web1").keys)
+    raw = controller.raw(controller.keys_of("web1"))
     raw.send(encode(_message(kind, **{name: "db1"})))
     refusal = controller.wait(Refusal)
     assert (refusal.reason, refusal.id) == ("id-mismatch", "web1")
@@ -117,7 +117,7 @@ def test_a_message_that_names_another_minion_is_refused(controller: Any, kind: t
 )
 @pytest.mark.parametrize("minion", [None, "web1"])
 def test_no_other_name_is_a_message(controller: Any, name: str, minion: str | None) -> None:
-    raw = controller.raw(controller.peer(minion).keys)
+    raw = controller.raw(controller.keys_of(minion))
     raw.send(msgspec.msgpack.encode({"t": name, "cmd": name, "id": "web1", "grains": {}}))
     assert controller.wait(Refusal).reason == "malformed"
     assert controller.delivered == []

@@ -63,7 +63,7 @@ def _round_trip(controller: Any, peer: Any, minion_id: str) -> None:
 
 @pytest.mark.parametrize("state", [None, "pending", "rejected"])
 def test_a_key_that_is_not_accepted_learns_nothing(controller: Any, state: str | None) -> None:
-    stranger = controller.raw(keys := controller.peer().keys)
+    stranger = controller.raw(keys := controller.keys_of(None))
     if state is not None:
         controller.know(keys, "web1", state)
     for request in REQUESTS:
@@ -145,7 +145,7 @@ def test_a_lower_protocol_is_refused(controller: Any, message: Any) -> None:
     ],
 )
 def test_malformed_frames_are_refused_and_the_minion_is_served_on(controller: Any, frames: list[bytes]) -> None:
-    raw = controller.raw(controller.peer("web1").keys)
+    raw = controller.raw(controller.keys_of("web1"))
     raw.send_multipart(frames)
     assert controller.wait(Refusal).reason == "malformed"
     assert decode_to_minion(raw.recv()) == Refused(message="the message cannot be read")
@@ -163,7 +163,7 @@ def test_malformed_frames_are_refused_and_the_minion_is_served_on(controller: An
     ids=lambda question: type(question).__name__,
 )
 def test_a_question_that_is_refused_is_refused_by_its_number(controller: Any, question: Any) -> None:
-    raw = controller.raw(controller.peer("web1").keys)
+    raw = controller.raw(controller.keys_of("web1"))
     raw.send(encode(question))
     assert controller.wait(Refusal).reason == "malformed"
     assert decode_to_minion(raw.recv()) == Refused(message="the message cannot be read", request=7)
@@ -180,7 +180,7 @@ def test_a_stranger_may_not_send_much(controller: Any) -> None:
 def test_who_sends_only_garbage_loses_the_connection(controller: Any) -> None:
     web = controller.peer("web1")
     _round_trip(controller, web, "web1")
-    raw = controller.raw(keys := controller.peer("bad").keys)
+    raw = controller.raw(keys := controller.keys_of("bad"))
     for _ in range(1000):
         with contextlib.suppress(zmq.Again):
             raw.send(b"\xc1", zmq.NOBLOCK)
@@ -190,7 +190,7 @@ def test_who_sends_only_garbage_loses_the_connection(controller: Any) -> None:
 
 
 def test_garbage_of_many_does_not_keep_a_good_minion_waiting(controller: Any) -> None:
-    bad = [controller.raw(controller.peer(f"bad{number}").keys) for number in range(20)]
+    bad = [controller.raw(controller.keys_of(f"bad{number}")) for number in range(20)]
     web = controller.peer("web1")
     for number in range(30):
         for raw in bad:
@@ -203,7 +203,7 @@ def test_garbage_of_many_does_not_keep_a_good_minion_waiting(controller: Any) ->
 
 def test_a_routing_id_of_another_key_is_not_to_be_had(controller: Any) -> None:
     routing = os.urandom(16).replace(b"\0", b"\1")
-    victim_keys, thief_keys = controller.peer("victim").keys, controller.peer("thief").keys
+    victim_keys, thief_keys = controller.keys_of("victim"), controller.keys_of("thief")
     victim = controller.raw(victim_keys, routing=routing)
     victim.send(encode(Hello(id="victim", grains={})))
     controller.wait(Incoming, id="victim")
@@ -219,7 +219,7 @@ def test_a_routing_id_of_another_key_is_not_to_be_had(controller: Any) -> None:
 
 def test_a_routing_id_is_worth_nothing_once_its_owner_has_gone(controller: Any) -> None:
     routing = os.urandom(16).replace(b"\0", b"\1")
-    victim_keys, thief_keys = controller.peer("victim").keys, controller.peer("thief").keys
+    victim_keys, thief_keys = controller.keys_of("victim"), controller.keys_of("thief")
     victim = controller.raw(victim_keys, routing=routing)
     victim.send(encode(Hello(id="victim", grains={})))
     controller.wait(Incoming, id="victim")
@@ -237,14 +237,14 @@ def test_a_routing_id_is_worth_nothing_once_its_owner_has_gone(controller: Any) 
 
 @pytest.mark.parametrize("routing", [b"short", b"fifteen bytes 15"[:15]])
 def test_a_routing_id_that_could_be_guessed_is_refused(controller: Any, routing: bytes) -> None:
-    raw = controller.raw(controller.peer("web1").keys, routing=routing)
+    raw = controller.raw(controller.keys_of("web1"), routing=routing)
     raw.send(encode(Hello(id="web1", grains={})))
     assert controller.wait(Refusal).reason == "routing-id"
     assert not any(isinstance(item, Incoming) for item in controller.delivered)
 
 
 def test_subscriptions_are_only_so_many(controller: Any) -> None:
-    keys = controller.peer("web1").keys
+    keys = controller.keys_of("web1")
     greedy = controller.raw(keys, kind=zmq.SUB, port=controller.server.ports.publish)
     for number in range(100):
         greedy.subscribe(b"topic%d" % number)
@@ -280,7 +280,7 @@ def _reset_peak_memory() -> None:
 def test_a_huge_frame_ends_its_connection_and_is_never_held(controller: Any) -> None:
     web = controller.peer("web1")
     _round_trip(controller, web, "web1")
-    keys = controller.peer("huge").keys
+    keys = controller.keys_of("huge")
     _reset_peak_memory()
     before = _peak_memory()
     arguments = [str(controller.server.ports.request), controller.keys.public, keys.public, keys.secret, str(96 << 20)]
@@ -332,7 +332,7 @@ def test_a_minion_that_does_not_read_holds_only_so_many_bytes(controller_with: A
     refused: list[str] = []
     limits = MinionLimits(unread_bytes=2 * 1024 * 1024)
     controller = controller_with(borders=WireLimits(minion=limits, minion_refused=refused.append))
-    keys = controller.peer("web1").keys
+    keys = controller.keys_of("web1")
     silent = controller.raw(keys, queue=1)
     silent.send(encode(KeepAlive()))
     controller.wait(Incoming)
@@ -396,7 +396,7 @@ def test_who_reads_nothing_keeps_others_from_what_they_wait_for_no_longer_than_a
 ) -> None:
     monkeypatch.setattr(unread_bytes, "IDLE_SECONDS", 0.5)
     controller = controller_with(borders=WireLimits(minion=MinionLimits(total_unread_bytes=4 * 1024 * 1024)))
-    web, keys = controller.peer("web1"), controller.peer("silent").keys
+    web, keys = controller.peer("web1"), controller.keys_of("silent")
     _round_trip(controller, web, "web1")
     silent = controller.raw(keys, queue=1)
     silent.send(encode(KeepAlive()))
@@ -413,7 +413,7 @@ def test_who_reads_nothing_keeps_others_from_what_they_wait_for_no_longer_than_a
 
 def test_what_waits_for_a_connection_that_has_ended_waits_no_more(controller_with: Any) -> None:
     controller = controller_with(borders=WireLimits(minion=MinionLimits(total_unread_bytes=4 * 1024 * 1024)))
-    keys = controller.peer("silent").keys
+    keys = controller.keys_of("silent")
     silent = controller.raw(keys, queue=1)
     silent.send(encode(KeepAlive()))
     controller.wait(Incoming)

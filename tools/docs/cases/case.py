@@ -31,12 +31,35 @@ class Case:
     """Commands that take away what is left."""
     restores: Sequence[str] = ()
     """Files of the system that are put back."""
+    opts: Mapping[str, Any] = field(default_factory=dict)
+    """Options of the minion."""
+    environment: Mapping[str, str] = field(default_factory=dict)
+    """Variables of the minion, and of the commands before and after."""
     acts_always: bool = False
     """Whether the function acts each time it runs, by its nature."""
     fails: bool = False
     """Whether it is there to fail."""
     needs: Sequence[str] = ()
     """Debian packages that have to be there; they are installed for the cases, and removed afterwards."""
+
+
+BESIDE = "{top}/.."
+"""A folder that nobody looks at: what a server of the case writes there is no change by a state."""
+
+
+def serving(command: str, ready: str) -> str:
+    """For `before`: a server of the case's own, once the command `ready` succeeds."""
+    until = f"n=0; until {ready}; do n=$((n + 1)); [ $n -lt 1200 ] || exit 1; sleep 0.1; done"
+    return f"{command} >{BESIDE}/out 2>&1 & echo $! >>{BESIDE}/pids; {{ {until}; }} >/dev/null 2>&1"
+
+
+SERVED = f"kill -9 $(cat {BESIDE}/pids); sleep 0.3"
+"""For `after`: its end."""
+
+
+def fits_a_root(case: Case) -> bool:
+    """Whether the case can be run in a root of its own, which has no kernel, no Docker and no rig of the tests."""
+    return not case.opts and not case.environment
 
 
 def with_top(value: Any, old: str, new: str) -> Any:

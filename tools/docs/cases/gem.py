@@ -25,6 +25,8 @@ CASES: tuple[Case, ...] = (
     Case(fun="gem.installed", name=_GEM, before=(_BUILT,), after=_GONE, needs=_RUBY),
     Case(fun="gem.installed", name="salterncase", arguments={"version": "~> 1.1"}, before=(_BUILT, _HAS), after=_GONE,
          needs=_RUBY),
+    Case(fun="gem.installed", name="salterncase", arguments={"version": "1.2"}, before=(_BUILT, _HAS), after=_GONE,
+         needs=_RUBY),
     Case(fun="gem.removed", name="salterncase", before=(_BUILT, _HAS), after=_GONE, needs=_RUBY),
     Case(fun="gem.sources_add", name="file://{top}/s/", before=(_EMPTY,), after=_NO_SOURCE, needs=_RUBY),
     Case(fun="gem.sources_remove", name="file://{top}/s/", before=(_EMPTY, "gem sources --add file://{top}/s/"),

@@ -42,6 +42,7 @@ _GONE = ("pecl uninstall salterncase",)
 CASES: tuple[Case, ...] = (
     Case(fun="npm.installed", name="{top}/one", arguments=_IN_EMPTY, files=_FILES),
     Case(fun="npm.installed", name="saltern-case@^1.1", arguments=_IN_EMPTY, files=_FILES, before=(_HAS,)),
+    Case(fun="npm.installed", name="saltern-case@1.2.0", arguments=_IN_EMPTY, files=_FILES, before=(_HAS,)),
     Case(fun="npm.removed", name="saltern-case", arguments=_IN_EMPTY, files=_FILES, before=(_HAS,)),
     Case(fun="npm.bootstrap", name="{top}/app", files=_FILES),
     Case(fun="composer.installed", name="{top}/app", arguments=_HOME, files=_PROJECT, before=(_ASKED,),

@@ -23,6 +23,11 @@ CASES: tuple[Case, ...] = (
          files={"conf": "weekly\nrotate 4\n/var/log/x {\n    daily\n}\n"}),
     Case(fun="logrotate.set", name="x", files={"conf": "weekly\n/var/log/x {\n    daily\n}\n"},
          arguments={"key": "/var/log/x", "value": "rotate", "setting": 5, "conf_file": "{top}/conf"}),
+    Case(fun="logrotate.set", name="x", arguments={"key": "rotate", "value": "2", "conf_file": "{top}/conf"},
+         files={"conf": "weekly\nrotate 4\ninclude {top}/d\n", "d/": ""}),
+    Case(fun="logrotate.set", name="x",
+         files={"conf": "weekly\ninclude {top}/d\n", "d/x": "/var/log/x {\n    rotate 4\n}\n"},
+         arguments={"key": "/var/log/x", "value": "rotate", "setting": "5", "conf_file": "{top}/conf"}),
     Case(fun="ntp.managed", name="x", arguments={"servers": ["192.0.2.7"]}, restores=("/etc/chrony/chrony.conf",),
          before=("mkdir -p /etc/chrony && echo 'pool 2.debian.pool.ntp.org' > /etc/chrony/chrony.conf",)),
 )  # fmt: skip

@@ -51,6 +51,7 @@ CASES: tuple[Case, ...] = (
     _managed("csr", (_KEY % "w", "openssl req -new -key {top}/w.key -subj /CN=old -out {top}/f"),
              private_key="{top}/w.key", CN="new"),
     _managed("pem", (*_CA,), text="{top}/ca.crt"),
+    _managed("pem", (*_CA, "cp {top}/ca.key {top}/f"), text="{top}/ca.crt"),
     _managed("private_key", algo="ec", keysize=384),
     _managed("private_key", (_KEY % "f" + " && mv {top}/f.key {top}/f",), algo="ed25519", mode="0600"),
 )  # fmt: skip

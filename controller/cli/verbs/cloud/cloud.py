@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import signal
+import threading
+from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -16,8 +19,11 @@ from controller.cli.client import Client
 from controller.cli.failure import FAILED, OK, USAGE, Failure
 
 if TYPE_CHECKING:
+    from types import FrameType
+
     from controller.cloud.configuration import CloudConfiguration, MachineProfile
     from controller.cloud.making import Making
+    from controller.config.settings import ControllerSettings
 
 _ACTIONS = ("reboot", "start", "stop", "show_instance")
 _AT_ONCE = 10
@@ -55,6 +61,7 @@ def _profiles(context: click.Context, parameter: click.Parameter, incomplete: st
 @click.option("-P", "--parallel", is_flag=True, help="Make machines at the same time.")
 @click.option("-H", "--hard", is_flag=True, help="Destroy what the map does not name; needs `enable_hard_maps`.")
 @click.option("--no-deploy", is_flag=True, help="Make no minions of the machines.")
+@click.option("--for-minion", is_flag=True, hidden=True)
 @click.option("-y", "--assume-yes", is_flag=True, help="Do not ask.")
 @options.out
 @options.config_dir
@@ -71,6 +78,24 @@ def cloud_command(names: tuple[str, ...], out: str, config_dir: Path, **given: A
         return verb.answer(names)
     except CloudFailed as error:
         raise Failure(str(error)) from error
+
+
+@contextmanager
+def _interrupted(stopped: threading.Event) -> Iterator[None]:
+    """Have Ctrl-C, and SIGTERM of the runner, tell those who make machines; they are waited for after that."""
+
+    def end(number: int, frame: FrameType | None) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, end)
+    try:
+        yield
+    except BaseException:
+        stopped.set()
+        output.remark("interrupted: what is being made is left as it is")
+        raise
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 @dataclass
@@ -98,8 +123,12 @@ class _Verb:
         if given["map_file"]:
             return self._map()
         if (given["profile"] or given["provider"]) and names:
+            if twice := sorted({name for name in names if names.count(name) > 1}):
+                raise click.UsageError(f"{twice[0]} is named twice")
             profile = self._deploying(self._profile())
             return self._show(self._create([[(name, profile) for name in names]]))
+        if given["profile"] or given["provider"]:
+            raise click.UsageError("the names of the machines are missing: saltern cloud -p PROFILE NAME ...")
         raise click.UsageError("say what to do: -p PROFILE NAME, -m MAP, -d NAME, -Q, or a list")
 
     def _profile(self) -> MachineProfile:
@@ -215,9 +244,14 @@ class _Verb:
                 try:
                     return making.create(name, profile)
                 except CloudFailed as error:
+                    if making.stopped.is_set():
+                        output.remark(output.printable(f"{name}: {error}"))
                     return {"Error": str(error)}
 
-            with ThreadPoolExecutor(_AT_ONCE if self.given["parallel"] else 1) as pool:
+            with (
+                ThreadPoolExecutor(_AT_ONCE if self.given["parallel"] else 1) as pool,
+                _interrupted(making.stopped),
+            ):
                 for level in levels:
                     shown |= zip([name for name, _ in level], pool.map(lambda each: made(*each), level), strict=True)
         return shown
@@ -227,7 +261,12 @@ class _Verb:
         from controller.cloud.making import Making
 
         return Making(
-            controller=ApiController(client), own_key=self._own_key, folder=self.config_dir, say=output.remark
+            controller=ApiController(client),
+            own_key=self._own_key,
+            folder=self.config_dir,
+            locks=self._settings.cachedir / "cloud",
+            say=lambda text: output.remark(output.printable(text)),
+            for_minion=self.given["for_minion"],
         )
 
     def _own_key(self) -> Path:
@@ -236,15 +275,20 @@ class _Verb:
     @cached_property
     def _key(self) -> Path:
         """The controller's own key for ssh, which `saltern ssh` uses, too."""
-        from controller.cli.configuration import settings_of
         from controller.cloud.errors import CloudFailed
         from controller.ssh.own_key import own_key
         from controller.ssh.target import BadRoster
 
         try:
-            return own_key(settings_of(self.config_dir).pki_dir / "ssh")
+            return own_key(self._settings.pki_dir / "ssh")
         except BadRoster as error:
             raise CloudFailed(str(error)) from error
+
+    @cached_property
+    def _settings(self) -> ControllerSettings:
+        from controller.cli.configuration import settings_of
+
+        return settings_of(self.config_dir)
 
     def _deploying(self, profile: MachineProfile) -> MachineProfile:
         return profile.with_given({"deploy": False}) if self.given["no_deploy"] else profile

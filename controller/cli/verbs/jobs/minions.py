@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import click
@@ -9,7 +10,7 @@ import click
 from controller.cli import offers, options, output
 from controller.cli.client import Client
 from controller.cli.failure import OK
-from controller.schema.minions import MinionPresence
+from controller.schema.minions import MinionPresence, stock_agent
 
 
 @click.command("minions")
@@ -32,17 +33,32 @@ def minions_command(target: str | None, kind: str | None, up: bool, down: bool, 
     if out != "text":
         output.document(views, out)
     elif views:
-        relayed = any(view.relay for view in views)
-        heads = ("minion", "state", "seen", "os", "address", *(["relay"] if relayed else []), "problems")
-        output.table(heads, [_row(view, relayed=relayed) for view in views])
+        more = [name for name, value in _SOMETIMES.items() if any(value(view) for view in views)]
+        heads = ("minion", "state", "seen", "os", "address", *more, "problems")
+        output.table(heads, [_row(view, more) for view in views])
     else:
         output.remark("no minion is " + ("connected" if up else "missing" if down else "accepted: `saltern key list`"))
     return OK
 
 
-def _row(view: MinionPresence, *, relayed: bool) -> tuple[str, ...]:
+_SOMETIMES: Mapping[str, Callable[[MinionPresence], str]] = {
+    "relay": lambda view: view.relay,
+    "agent": lambda view: stock_agent(view.agent),
+    "mode": lambda view: "Shadow" if view.shadow else "",
+}
+"""Columns that are there where some minion has something in them."""
+
+
+def _row(view: MinionPresence, more: Sequence[str]) -> tuple[str, ...]:
     seen = "now" if view.connected else output.ago(view.last_seen) or "never"
     system = f"{view.os} {view.os_release}".strip()
-    relay = (view.relay,) if relayed else ()
     state = "up" if view.connected else "down"
-    return (view.minion, state, seen, system, view.address, *relay, "; ".join(view.problems))
+    return (
+        view.minion,
+        state,
+        seen,
+        system,
+        view.address,
+        *(_SOMETIMES[name](view) for name in more),
+        "; ".join(view.problems),
+    )

@@ -40,6 +40,7 @@ from minion.call.options import OUTPUTTERS
 @click.option("--passwd", default="", help="A password, in place of the roster's. Others on this machine may see it.")
 @click.option("--askpass", is_flag=True, help="Ask for a password.")
 @click.option("--key-deploy", is_flag=True, help="Put the controller's key there first; this needs a password.")
+@click.option("--pre-flight", is_flag=True, help="Run the script of ssh_pre_flight where the worker is, too.")
 @click.option("--preview-target", is_flag=True, help="Show whom TARGET means, and do nothing.")
 @click.option("--timeout", type=float, default=300.0, show_default=True, help="Seconds to wait for returns.")
 @click.option("-s", "--static", is_flag=True, help="Print all returns together.")
@@ -108,6 +109,7 @@ def _question(target: TargetExpression, given: dict[str, Any]) -> SshQuestion:
         host_keys="ignore" if given["no_host_keys"] else "accept-new" if given["new_hosts"] else "known",
         new_worker=given["new_worker"],
         key_deploy=given["key_deploy"],
+        pre_flight=given["pre_flight"],
     )
 
 

@@ -49,6 +49,8 @@ def change(verb: str, names: Sequence[str], how: AskedChange, among: Sequence[st
     with Client(how.config_dir) as client:
         known = client.get("/keys", tuple[KeyView, ...])
         wanted = [key for key in known if listing.meant(key, names) and _movable(key, verb, names, among)]
+        if verb == "accept":
+            wanted = _without_denied(wanted, names)
         if not wanted:
             _nothing(client, verb, names, among, how)
             return
@@ -80,7 +82,7 @@ def _is_meant(verb: str, wanted: Sequence[KeyView]) -> bool:
     """
     if sys.stdin is not None and sys.stdin.isatty():
         for key in wanted:
-            output.remark(f"{key.minion}  {key.fingerprint}")
+            output.remark(f"{key.minion}  {listing.shown_fingerprint(key)}")
         return click.confirm("Proceed?", default=verb != "delete", abort=True, err=True)
     answer = sys.stdin.readline() if sys.stdin is not None else ""
     if not answer:
@@ -116,12 +118,28 @@ def _nothing(client: Client, verb: str, names: Sequence[str], among: Sequence[st
 def _movable(key: KeyView, verb: str, names: Sequence[str], among: Sequence[str]) -> bool:
     """A glob accepts and rejects what waits; what was decided before is changed by name alone, conflicts too.
 
-    A glob is about minions: relays are accepted by name alone.
+    A glob is about minions: relays and gateways are accepted by name alone.
     """
-    if verb == "accept" and key.role == "relay" and not {key.minion, key.fingerprint} & set(names):
+    if verb == "accept" and key.role != "minion" and not {key.minion, key.fingerprint} & set(names):
         return False
     if among:
         return listing.status_of(key) in among
     if verb == "delete" or key.minion in names or key.fingerprint in names:
         return True
     return key.state == "pending" and not (verb == "accept" and key.conflict)
+
+
+def _without_denied(wanted: Sequence[KeyView], names: Sequence[str]) -> list[KeyView]:
+    """Of an id with several keys that wait, the first one; the others by their fingerprints alone, and said."""
+    first = {key.minion.casefold() for key in wanted if not key.conflict}
+    denied = [
+        key
+        for key in wanted
+        if key.conflict and key.minion.casefold() in first and {key.fingerprint, key.salt_fingerprint}.isdisjoint(names)
+    ]
+    for key in denied:
+        output.remark(
+            f"another key for {output.printable(key.minion)} is denied, since it came later; it can be accepted by its "
+            f"fingerprint instead: {listing.shown_fingerprint(key)}"
+        )
+    return [key for key in wanted if key not in denied]

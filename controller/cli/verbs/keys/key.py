@@ -195,11 +195,14 @@ class _WithKey(click.Command):
 @click.argument("minion")
 @click.argument("key", metavar="KEY|FILE")
 @click.option("--relay", is_flag=True, help="It is the key of a relay (`saltern relay --key`), which carries minions.")
+@click.option("--gateway", is_flag=True, help="It is the key of a gateway (`saltern gateway --key`).")
 @options.out
 @options.config_dir_of_verb
-def add_command(minion: str, key: str, relay: bool, out: str, config_dir: Path) -> None:
+def add_command(minion: str, key: str, relay: bool, gateway: bool, out: str, config_dir: Path) -> None:
     """Accept a key before its minion has asked: a public key, or the file NAME.pub of `saltern key gen`."""
-    add_key(minion, key, out, config_dir, role="relay" if relay else "minion")
+    if relay and gateway:
+        raise click.UsageError("a key is either of a relay or of a gateway")
+    add_key(minion, key, out, config_dir, role="relay" if relay else "gateway" if gateway else "minion")
 
 
 @key_command.command("rotate")
@@ -247,7 +250,10 @@ def list_keys(shown: Sequence[str], out: str, config_dir: Path, *, verbose: bool
             output.salt_document(listing.ids(keys, shown), out)
         return
     if verbose:
-        rows = [(key.minion, key.state, output.ago(key.changed), key.fingerprint, _remark(key)) for key in keys]
+        rows = [
+            (key.minion, key.state, output.ago(key.changed), listing.shown_fingerprint(key), _remark(key))
+            for key in keys
+        ]
         output.table(("Minion", "Key", "Since", "Fingerprint", "Remark"), rows)
     else:
         listing.print_ids(keys, shown)
@@ -273,13 +279,13 @@ def fingers(names: Sequence[str], out: str, config_dir: Path, *, own: bool = Fal
         keys = [key for key in client.get("/keys", tuple[KeyView, ...]) if listing.meant(key, names)]
         local = client.get("/keys/controller", ControllerKey).fingerprint if own else ""
     if out != "text":
-        document: dict[str, Any] = listing.values(keys, lambda key: key.fingerprint)
+        document: dict[str, Any] = listing.values(keys, listing.shown_fingerprint)
         output.salt_document({**({"local": {"controller.pub": local}} if own else {}), **document}, out)
     else:
         if own:
             click.echo(output.styled("Local Keys:", fg="green", bold=True))
             click.echo(f"controller.pub:  {local}")
-        listing.print_values(keys, lambda key: key.fingerprint)
+        listing.print_values(keys, listing.shown_fingerprint)
     return bool(keys)
 
 
@@ -295,5 +301,6 @@ def public_keys(names: Sequence[str], out: str, config_dir: Path) -> bool:
 
 
 def _remark(key: KeyView) -> str:
-    taken = "another key is accepted for this id" if key.conflict else ""
-    return "; ".join(filter(None, ("of a relay" if key.role == "relay" else "", taken)))
+    taken = "another key has this id, or came first" if key.conflict else ""
+    role = "" if key.role == "minion" else f"of a {key.role}"
+    return "; ".join(filter(None, (role, "of a salt-minion" if key.salt_fingerprint else "", taken)))

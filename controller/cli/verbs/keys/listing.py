@@ -99,4 +99,10 @@ def print_values(keys: Iterable[KeyView], value: Callable[[KeyView], str]) -> No
 def meant(key: KeyView, names: Sequence[str]) -> bool:
     """Whether one of these names means a key: ids, globs, fingerprints, or several of these with commas."""
     each = [part.strip() for name in names for part in name.split(",")]
-    return any(name == key.fingerprint or fnmatch.fnmatchcase(key.minion, name) for name in each)
+    prints = {key.fingerprint, key.salt_fingerprint}
+    return any(name in prints or fnmatch.fnmatchcase(key.minion, name) for name in each if name)
+
+
+def shown_fingerprint(key: KeyView) -> str:
+    """What a person compares: of a stock minion the fingerprint that Salt shows there."""
+    return key.salt_fingerprint or key.fingerprint

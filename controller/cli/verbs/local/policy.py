@@ -116,7 +116,7 @@ def _policy(tree: Path, config: Path | None) -> Policy:
 def _told(view: PolicyView) -> Iterator[str]:
     where = f", revision {view.revision}" if view.revision else ""
     yield f"{view.minion}{where}: {', '.join(view.entries) or 'no entry of policies'}"
-    now = "suspended" if view.why == "suspended" else "open" if view.open else f"closed: {view.why}"
+    now = view.why if view.why in ("suspended", "in shadow") else "open" if view.open else f"closed: {view.why}"
     if not view.open and view.opens_at is not None:
         now += f"; opens {output.clock(view.opens_at)}"
     if not view.open and view.manual:

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator
 
 from controller.cli import output
 from controller.cli.terminal_table import wrap
-from controller.migration.chunk_differences import ChunkDifference
-from controller.migration.compare import COMPARISON_VERDICTS, CompareReport
+from controller.migration.compare import CompareReport
+from controller.schema.fleet.comparisons import COMPARISON_VERDICTS, ChunkDifference, PillarDifference
 
 _NAMED = 5
 """Minions whose ids stand beside a difference."""
@@ -29,6 +29,8 @@ def lines_of(report: CompareReport) -> Iterator[str]:
             different.setdefault((each.why,), []).append(each.minion)
         for found in each.differences:
             different.setdefault(tuple(_texts(found)), []).append(each.minion)
+        for key in each.pillar:
+            different.setdefault((_pillar_text(key),), []).append(each.minion)
     if different:
         yield output.styled(f"different ({len(different)})", fg="yellow", bold=True)
         for texts, minions in different.items():
@@ -66,6 +68,11 @@ def _texts(found: ChunkDifference) -> Iterable[str]:
             yield f"{found.chunk}{where}"
             for name, (theirs, mine) in found.arguments.items():
                 yield f"{name}:  Salt {theirs}  Saltern {mine}"
+
+
+def _pillar_text(found: PillarDifference) -> str:
+    what = "both have it, with other values" if found.kind == "value" else f"{found.kind} has it"
+    return f"pillar {found.key}: {what}"
 
 
 def _named(minions: list[str]) -> str:

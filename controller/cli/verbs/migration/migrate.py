@@ -15,6 +15,8 @@ from controller.cli.compile_inputs import facts_of, language_of
 from controller.cli.failure import FAILED, OK, PENDING, USAGE, Failure
 from controller.cli.trees import Layers, configured_layers
 from controller.cli.verbs.migration import check_output, compare_output
+from controller.cli.verbs.migration.agents import agent_command, status_command
+from controller.cli.verbs.migration.shadow import shadow_command
 
 if TYPE_CHECKING:
     from controller.migration.check import Configuration
@@ -32,7 +34,10 @@ _NO_SALT = (
 
 @click.group("migrate", no_args_is_help=True)
 def migrate_command() -> None:
-    """From Salt: check a configuration and its trees, and compare what minions compile to."""
+    """From Salt: check a configuration and its trees, compare what minions compile to, and replace their agents."""
+
+
+migrate_command.add_command(shadow_command)
 
 
 @migrate_command.command("check")
@@ -119,6 +124,10 @@ def compare_command(
         for line in compare_output.lines_of(report):
             click.echo(line)
     return OK if report.all_same else PENDING
+
+
+migrate_command.add_command(agent_command)
+migrate_command.add_command(status_command)
 
 
 def _salt(given: Path | None) -> SaltInstall:

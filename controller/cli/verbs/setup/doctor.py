@@ -17,7 +17,11 @@ from controller.cli.failure import FAILED, OK, USAGE, Failure, with_pages
 from minion.doctor.finding import CheckFinding
 
 _COLOURS = {"OK": "green", "WARN": "yellow", "FAIL": "red"}
-_EXAMINERS = {"controller": "controller.doctor.controller", "minion": "minion.doctor.minion"}
+_EXAMINERS = {
+    "controller": "controller.doctor.controller",
+    "minion": "minion.doctor.minion",
+    "gateway": "gateway.doctor",
+}
 
 
 class Examine(Protocol):
@@ -29,16 +33,20 @@ class Examine(Protocol):
 
 @click.command("doctor")
 @click.option("--minion", is_flag=True, help="Check a minion, not a controller.")
+@click.option("--gateway", is_flag=True, help="Check a gateway for stock salt-minions.")
 @click.option(
     "-t", "--timeout", type=click.FloatRange(0.1, 600), default=20.0, show_default=True, help="Seconds for the network."
 )
 @options.out
 @options.config_dir
-def doctor_command(minion: bool, timeout: float, out: str, config_dir: Path) -> int:
+def doctor_command(minion: bool, gateway: bool, timeout: float, out: str, config_dir: Path) -> int:
     """Check this machine, and say what to do about what is wrong. Changes nothing; exit code 1 for a FAIL."""
+    if minion and gateway:
+        raise Failure("--minion and --gateway are two calls", USAGE)
     check_folder(config_dir)
+    role = "minion" if minion else "gateway" if gateway else "controller"
     found = []
-    for each in _examiner("minion" if minion else "controller")(config_dir.absolute(), timeout):
+    for each in _examiner(role)(config_dir.absolute(), timeout):
         found.append(each)
         if out == "text":
             _tell(each)

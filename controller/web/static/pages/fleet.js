@@ -10,7 +10,7 @@ const SCOPES = [
   ["wave", "Waves"],
 ];
 const CONDITION = { True: ["ok", "✓"], False: ["bad", "✕"], Unknown: ["off", "?"] };
-const KIND = { Healthy: "ok", Drifted: "warn", Degraded: "warn", Failed: "bad", Unreachable: "bad" };
+const KIND = { Healthy: "ok", Progressing: "busy", Drifted: "warn", Degraded: "warn", Failed: "bad", Unreachable: "bad" };
 const TURNED = new Set(["Suspended", "RolloutProgressing"]);
 
 export const fleetPage = {

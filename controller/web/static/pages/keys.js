@@ -16,13 +16,13 @@ export const keysPage = {
     const { query } = ctx.params;
     const text = (query.text ?? "").toLowerCase();
     const pending = keys.filter((each) => each.state === "pending");
-    const others = keys.filter((each) => each.state !== "pending" && (!query.state || each.state === query.state) && (!text || each.minion.toLowerCase().includes(text) || each.fingerprint.includes(text)));
+    const others = keys.filter((each) => each.state !== "pending" && (!query.state || each.state === query.state) && (!text || each.minion.toLowerCase().includes(text) || shown(each).includes(text)));
     const offset = Number(query.offset ?? 0) || 0;
     return [
       heading("Keys", { about: ["This controller: ", h("code", { class: "wrap" }, own.fingerprint)] }),
       section(
         `Waiting (${count(pending.length)})`,
-        pending.length ? note("info", h("p", {}, "Compare the fingerprint with what ", h("code", {}, "saltern minion fingerprint"), " shows on the machine before you accept it.")) : null,
+        pending.length ? note("info", h("p", {}, "Compare the fingerprint with what ", h("code", {}, "saltern minion fingerprint"), " shows on the machine before you accept it, or ", h("code", {}, "salt-call --local key.finger"), " on a stock salt-minion.")) : null,
         keyTable(pending.slice(0, 200), ctx, "No key waits."),
         pending.length > 200 ? h("p", { class: "faint" }, `and ${count(pending.length - 200)} more`) : null,
       ),
@@ -50,6 +50,10 @@ export const keysPage = {
   },
 };
 
+function shown(key) {
+  return key.salt_fingerprint || key.fingerprint;
+}
+
 function keyTable(keys, ctx, empty) {
   return table(
     "Keys",
@@ -57,9 +61,9 @@ function keyTable(keys, ctx, empty) {
     keys.map((each) => ({
       key: each.fingerprint,
       cells: [
-        h("span", {}, each.state === "accepted" && each.role === "minion" ? h("a", { href: `/minions/${encodeURIComponent(each.minion)}` }, each.minion) : each.minion, each.role === "minion" ? null : badge("off", "•", each.role)),
-        h("span", {}, keyBadge(each.state), each.conflict ? badge("bad", "!", "another key has this id") : null),
-        h("code", { class: "wrap fingerprint" }, each.fingerprint),
+        h("span", {}, each.state === "accepted" && each.role === "minion" ? h("a", { href: `/minions/${encodeURIComponent(each.minion)}` }, each.minion) : each.minion, " ", each.role === "minion" ? null : badge("off", "•", each.role)),
+        h("span", {}, keyBadge(each.state), " ", each.conflict ? badge("bad", "!", "another key has this id, or came first") : null),
+        h("span", {}, h("code", { class: "wrap fingerprint" }, shown(each)), " ", each.salt_fingerprint ? badge("off", "•", "salt-minion") : null),
         ago(each.first_seen),
         h("span", { class: "row-actions" }, ...rowActions(each, ctx)),
       ],
@@ -70,7 +74,7 @@ function keyTable(keys, ctx, empty) {
 
 function rowActions(one, ctx) {
   const change = (verb, text, kind) => async () => {
-    const answer = await ask({ title: `${text} the key of ${one.minion}?`, text: [h("code", { class: "wrap fingerprint" }, one.fingerprint), verb === "delete" ? "It may ask again." : ""], yes: text, kind });
+    const answer = await ask({ title: `${text} the key of ${one.minion}?`, text: [h("code", { class: "wrap fingerprint" }, shown(one)), verb === "delete" ? "It may ask again." : ""], yes: text, kind });
     if (answer === null) return;
     if (await attempt(() => post(`/keys/${verb}`, { names: [one.fingerprint] }), `${one.minion}: done.`)) ctx.soon(200);
   };

@@ -29,7 +29,7 @@ export const minionsPage = {
         page.minions.map((each) => ({
           key: each.minion,
           cells: [
-            minionLink(each.minion),
+            h("span", {}, minionLink(each.minion), stockAgent(each.agent) ? h("span", { class: "faint" }, ` · ${each.agent}`) : null),
             syncBadge(each.sync),
             healthBadge(each.health),
             h("code", {}, each.applied_revision || "—"),
@@ -43,6 +43,11 @@ export const minionsPage = {
     ];
   },
 };
+
+/** What a stock minion at a gateway is: `salt 3008.1`; nothing for an agent of this project. */
+function stockAgent(agent) {
+  return agent?.startsWith("salt ") ? agent : "";
+}
 
 function filters(query, ctx) {
   const names = (list, all) => [["", all], ...list.map((each) => [each, each])];
@@ -136,7 +141,7 @@ function told(items, minion) {
 
 const VIEWS = {
   "": ({ detail: { status, presence, grains }, more: [why, history] }) => [
-    status.message ? note(status.health === "Healthy" ? "info" : "warn", h("p", {}, status.message)) : null,
+    status.message ? note(["Healthy", "Progressing"].includes(status.health) ? "info" : "warn", h("p", {}, status.message)) : null,
     problems(status.errors),
     problems(status.warnings, "warn"),
     problems(status.problems, "warn"),
@@ -150,6 +155,8 @@ const VIEWS = {
       ["System", [presence.os, presence.os_release].filter(Boolean).join(" ")],
       ["Address", presence.address],
       ["Relay", presence.relay],
+      ["Agent", stockAgent(presence.agent)],
+      ["Mode", presence.shadow ? "shadow: a Salt master drives it" : ""],
       ["Environment", inline(grains.environment ?? "")],
       ["Running", status.running.join(", ")],
       ["Drift", status.drifted ? h("a", { href: `/minions/${encodeURIComponent(status.minion)}/drift` }, `${plural(status.drifted, "state")}: ${Object.entries(status.classes).map(([name, number]) => `${number} ${name}`).join(", ")}`) : ""],
@@ -254,7 +261,7 @@ export function driftView(one) {
       "Drift",
       one.drift.length
         ? [
-            h("p", { class: "about" }, "Found ", ago(one.drift_at), ". ", one.heal),
+            h("p", { class: "about" }, "Found ", ago(one.drift_at), one.agent ? `, as test=True of ${one.agent} says` : "", ". ", one.heal),
             ...one.drift.map((each) =>
               h(
                 "details",

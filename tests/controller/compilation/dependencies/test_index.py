@@ -375,3 +375,13 @@ def test_whose_top_file_counts(base, branch, language, counts):
     assert heard.skips("files", "file", "branch", "top.sls") is not counts
     assert not heard.skips("files", "file", "branch", "web.sls")
     assert not heard.skips("pillar", "file", "branch", "top.sls")
+
+
+def test_a_minion_whose_parts_are_alike_is_compiled_again_and_forgotten(dependency_index):
+    [web1] = [each for each in answers(WorkerState(), files(STATES), files(PILLAR)) if each.minion_id == "web1"]
+    twice = msgspec.structs.replace(web1, reads=(*web1.reads, *web1.reads))
+    for _ in range(2):
+        dependency_index.note([twice], "")
+    assert dependency_index.affected(files(STATES, motd="good bye"), files(PILLAR), MINIONS, "") == WEBS
+    dependency_index.keep(set(MINIONS) - {"web1"})
+    assert dependency_index.affected(files(STATES), files(PILLAR), MINIONS, "") == {"web1"}

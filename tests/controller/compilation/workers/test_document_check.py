@@ -37,6 +37,11 @@ def test_what_was_looked_at_is_known():
         check.check(pack({**document(), "chunks": {"a": [1, 2]}}))
 
 
+@pytest.mark.parametrize("key", [8080, -1, 1.5, True, None])
+def test_keys_of_the_pillar_are_those_of_yaml(key: Any):
+    DocumentCheck().check(pack({**document(), "pillar": {key: ["x"]}}))
+
+
 @pytest.mark.parametrize("place", ["chunk", "pillar"])
 def test_text_that_is_no_utf8_is_refused(place: str):
     good = pack(document("text") if place == "chunk" else document(own="text"))

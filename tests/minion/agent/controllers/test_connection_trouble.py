@@ -7,6 +7,7 @@ import pytest
 
 from minion.agent.controllers.connection_trouble import CHILD_SECONDS, TOLD_AFTER, ConnectionTrouble
 from minion.processes import fork
+from wire.address import Address
 from wire.keys import fingerprint
 
 KEY = "rq:rM>}U?@Lns47E1%kR.o@n%FcmmsL/@{H8]yf7"
@@ -14,8 +15,9 @@ KEY = "rq:rM>}U?@Lns47E1%kR.o@n%FcmmsL/@{H8]yf7"
 
 @pytest.fixture
 def trouble_of():
-    def make(host, port, **more):
-        return ConnectionTrouble("web1", host, port, KEY, lambda task: fork(task, umask=0o22), **more)
+    def make(host, port, relay_key=""):
+        address = Address(host=host, request_port=port, controller_key=KEY, relay_key=relay_key)
+        return ConnectionTrouble("web1", address, lambda task: fork(task, umask=0o22))
 
     return make
 
@@ -62,7 +64,8 @@ def test_another_cause_is_told_again(trouble_of, caplog):
     until_told(trouble, trouble.due_at)
     assert "cause=no-such-host.invalid has no address" in caplog.messages[0]
     with socket.create_server(("127.0.0.1", 0)) as server:
-        trouble._host, trouble._port = server.getsockname()
+        host, port = server.getsockname()
+        trouble._address = Address(host=host, request_port=port, controller_key=KEY)
         server.close()
         until_told(trouble, trouble.due_at)
     assert "cause=nothing listens on" in caplog.messages[1]
@@ -71,7 +74,8 @@ def test_another_cause_is_told_again(trouble_of, caplog):
 def test_a_child_that_hangs_is_ended_and_its_time_told(trouble_of, caplog):
     import time
 
-    trouble = ConnectionTrouble("web1", "h", 1, KEY, lambda task: fork(lambda pipe: time.sleep(600), umask=0o22))
+    address = Address(host="h", request_port=1, controller_key=KEY)
+    trouble = ConnectionTrouble("web1", address, lambda task: fork(lambda pipe: time.sleep(600), umask=0o22))
     trouble.dialling(0.0)
     trouble.look(TOLD_AFTER)
     trouble.look(TOLD_AFTER + CHILD_SECONDS)
@@ -114,7 +118,7 @@ def test_what_a_handshake_says(trouble_of, controller, caplog, handshake, cause)
 
 
 def test_a_relay_is_named_in_what_a_handshake_says(trouble_of, controller, caplog):
-    trouble = trouble_of("127.0.0.1", controller.ports[1], relay=True)
+    trouble = trouble_of("127.0.0.1", controller.ports[1], relay_key=KEY)
     trouble.dialling(0.0)
     trouble.handshake_failed("the relay is not connected to its controller")
     until_told(trouble, trouble.due_at)

@@ -2,6 +2,7 @@
 
 import json
 import os
+import pwd
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -240,3 +241,31 @@ def test_the_difference_of_a_text_in_latin_1(converge: Converge, tmp_path: Path)
 def test_a_local_source_that_is_not_there(converge: Converge, tmp_path: Path) -> None:
     told = converge("file.managed", tmp_path / "f", source=str(tmp_path / "nowhere")).comment
     assert told == f"Unable to manage file: Source file {tmp_path}/nowhere does not exist"
+
+
+def test_a_name_may_begin_with_a_home(converge: Converge, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    result = converge("file.managed", "~/.my.cnf", contents="[client]")
+    assert (result.name, (tmp_path / ".my.cnf").read_text()) == (f"{tmp_path}/.my.cnf", "[client]\n")
+    assert converge("file.copy", "~/copy", source="~/.my.cnf").changes == {f"{tmp_path}/copy": f"{tmp_path}/.my.cnf"}
+    converge("file.directory", "~/d/e", makedirs=True)
+    assert (tmp_path / "d/e").is_dir()
+    converge("file.absent", "~/d")
+    assert not (tmp_path / "d").exists()
+    assert converge("file.exists", "~").result is True
+    assert converge("file.exists", f"~{pwd.getpwuid(os.getuid()).pw_name}").result is True
+    assert (
+        converge("file.exists", "~no_such_user/a").comment == "Specified file ~no_such_user/a is not an absolute path"
+    )
+
+
+def test_the_home_of_a_user_that_the_run_makes_is_foretold(tmp_path: Path) -> None:
+    engine = StateEngine(LocalMachine(sources_port=MemoryFiles({})), test=True)
+    chunks = {
+        "u": Chunk(state="user", fun="present", id="u", name="salternhome", sls="s", order=1,
+                   arguments={"home": str(tmp_path)}),
+        "f": Chunk(state="file", fun="managed", id="f", name="~salternhome/a", sls="s", order=2,
+                   arguments={"contents": "x"}),
+    }  # fmt: skip
+    result = run(chunks, engine, test=True, clock=lambda: 0.0)["f"]
+    assert (result.result, result.name) == (None, f"{tmp_path}/a")

@@ -58,7 +58,7 @@ def test_objects_are_made_patched_replaced_and_deleted(call: Any, server: Kubern
     assert call("replace_configmap", "c", {"b": 2}, namespace="shop")["data"] == {"b": "2"}
     assert call("patch_configmap", "c", "shop", {"data": {"c": 3}})["data"] == {"b": "2", "c": "3"}
     call("create_pod", "p", "shop", spec=POD)
-    assert call("delete_pod", "p", "shop", wait=True)["status"] == "Success"
+    assert call("delete_pod", "p", "shop", wait=True)["metadata"]["name"] == "p"
     assert call("delete_pod", "p", "shop") is None
     for kind in ("secret", "configmap", "service", "deployment"):
         assert call(f"{kind}s", "shop") != []

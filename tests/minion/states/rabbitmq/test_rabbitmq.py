@@ -32,6 +32,7 @@ def server(epmd):
 
 @pytest.fixture(autouse=True)
 def _reached(server, monkeypatch):
+    os.umask(0o022)  # root's programs write what the server reads as another user
     for name, value in server.environment.items():
         monkeypatch.setenv(name, value)
     if os.geteuid() != 0:

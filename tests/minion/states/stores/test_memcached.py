@@ -3,7 +3,7 @@
 import shutil
 import subprocess
 import time
-from contextlib import closing
+from contextlib import closing, contextmanager
 
 import pytest
 from rig import free_ports
@@ -12,13 +12,12 @@ from minion.execution import Context, Modules
 from minion.execution.errors import CallFailed
 
 
-@pytest.fixture(scope="module")
-def server():
+@contextmanager
+def started(port):
     client = pytest.importorskip("pymemcache.client.base")
     program = shutil.which("memcached")
     if program is None:
         pytest.skip("there is no memcached")
-    [port] = free_ports(1)
     process = subprocess.Popen([program, "-l", "127.0.0.1", "-p", str(port), "-U", "0", "-u", "nobody"])
     end = time.monotonic() + 60
     while True:
@@ -32,6 +31,12 @@ def server():
     yield {"host": "127.0.0.1", "port": port}
     process.terminate()
     process.wait()
+
+
+@pytest.fixture(scope="module")
+def server():
+    with started(free_ports(1)[0]) as place:
+        yield place
 
 
 @pytest.fixture
@@ -55,6 +60,15 @@ def test_a_key(converge, server, call):
         {"key deleted": "k", "value": "x" * 5000}, "Successfully deleted key 'k'",
     )  # fmt: skip
     assert converge("memcached.absent", "k", **server).comment == "Key 'k' does not exist"
+
+
+def test_a_server_that_is_started_again_between_two_states(converge):
+    [port] = free_ports(1)
+    for _ in range(2):
+        with started(port) as place:
+            assert converge("memcached.absent", "k", **place).comment == "Key 'k' does not exist"
+            assert converge("memcached.absent", "k", **place).comment == "Key 'k' does not exist"
+    assert "is down or does not exist" in converge("memcached.absent", "k", **place).comment
 
 
 def test_what_cannot_be(converge, server, call):

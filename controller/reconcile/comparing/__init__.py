@@ -1,0 +1,1 @@
+"""What Salt and Saltern compile for a minion, compared."""

@@ -1,0 +1,1 @@
+"""`saltern migrate agent`: a stock salt-minion is replaced by the minion of Saltern, and back."""

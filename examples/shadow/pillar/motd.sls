@@ -1,0 +1,4 @@
+motd:
+  path: /etc/motd
+  text: This machine is managed.
+  token: correct-horse-battery

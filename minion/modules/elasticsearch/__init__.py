@@ -1,0 +1,1 @@
+"""Execution functions of Elasticsearch and OpenSearch."""

@@ -1,0 +1,1 @@
+"""Files as trees, by the library Augeas."""

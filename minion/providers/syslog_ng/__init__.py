@@ -1,0 +1,1 @@
+"""syslog-ng: its configuration and its daemon."""

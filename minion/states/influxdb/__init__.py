@@ -1,0 +1,1 @@
+"""States of InfluxDB 1.x: databases, users, retention policies, continuous queries."""

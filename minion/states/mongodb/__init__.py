@@ -1,0 +1,1 @@
+"""States of MongoDB: users, and databases that are not to be there."""

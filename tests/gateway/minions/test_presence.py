@@ -1,0 +1,136 @@
+"""Whether a stock minion is there, by its words, its connection and its answers to pings."""
+
+import asyncio
+import datetime
+
+import pytest
+
+from gateway.minions import presence as module
+from gateway.minions.jobs import StockJobs
+from gateway.minions.presence import StockPresence
+from gateway.publications import Publications
+
+HOME, OTHER = "192.0.2.1", "192.0.2.2"
+
+
+class Link:
+    """What the controller is told."""
+
+    key_state = "accepted"
+    online = True
+
+    def __init__(self):
+        self.left = 0
+
+    def leave(self):
+        self.left += 1
+        self.online = False
+
+
+class Minion:
+    """A minion that answers pings at some addresses."""
+
+    def __init__(self, *hears):
+        self.hears = set(hears)
+        self.connected = {HOME}
+        self.pings = []
+        self.answered = 0
+        self.link = Link()
+        publications = Publications(self._say, lambda: datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC))
+        self.jobs = StockJobs("web1", publications, lambda: False)
+        self.presence = StockPresence(
+            "web1", self.jobs, self.link, lambda address: address in self.connected, self._pinged
+        )
+        self.presence.heard(HOME)
+
+    def _pinged(self):
+        self.answered += 1
+
+    def _say(self, minions, job):
+        address = minions["web1"]
+        self.pings.append(address)
+        if address in self.hears:
+            asyncio.get_running_loop().call_soon(self._answer, job["jid"])
+
+    def _answer(self, jid):
+        self.presence.heard(HOME)
+        self.jobs.returned({"jid": jid, "return": True})
+
+    async def until(self, condition):
+        watching = asyncio.ensure_future(self.presence.watch())
+        try:
+            async with asyncio.timeout(20):
+                while not condition():
+                    await asyncio.sleep(0.005)
+        finally:
+            watching.cancel()
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch):
+    for name in ("FIRST_PING_SECONDS", "PING_SECONDS", "BACK_SECONDS", "DOUBT_PAUSE"):
+        monkeypatch.setattr(module, name, 0.1)
+
+
+async def test_one_that_answers_at_its_address_is_told_there():
+    minion = Minion(HOME, "")
+    await minion.until(lambda: minion.jobs.address == HOME)
+    assert set(minion.pings) == {HOME}
+    assert minion.answered == 1
+
+
+async def test_one_that_listens_elsewhere_is_told_everywhere():
+    """Its requests come from another address than its connection to the port of jobs."""
+    minion = Minion("")
+    await minion.until(lambda: minion.jobs.listens.is_set())
+    assert minion.pings[:2] == [HOME, ""]
+    assert minion.jobs.address == ""
+
+
+async def test_one_whose_address_is_not_known_yet_is_told_there_once_it_has_answered():
+    minion = Minion(HOME, "")
+    minion.presence.address = ""
+    await minion.until(lambda: minion.jobs.address == HOME)
+    assert minion.pings == ["", HOME]
+
+
+async def test_one_without_a_connection_is_gone_without_a_ping():
+    minion = Minion(HOME)
+    await minion.until(lambda: minion.jobs.address == HOME)
+    minion.pings.clear()
+    minion.connected.clear()
+    minion.presence.connection_changed(False)
+    await minion.until(lambda: minion.link.left)
+    assert not minion.presence.is_there
+    assert not minion.jobs.listens.is_set()
+    assert minion.link.left == 1
+
+
+async def test_one_whose_neighbour_goes_is_asked_and_stays():
+    minion = Minion(HOME)
+    await minion.until(lambda: minion.jobs.address == HOME)
+    minion.pings.clear()
+    minion.presence.connection_changed(False)
+    await minion.until(lambda: minion.pings)
+    assert minion.presence.is_there
+    assert minion.link.left == 0
+
+
+async def test_one_that_does_not_answer_when_its_neighbours_are_there_is_gone():
+    minion = Minion(HOME)
+    await minion.until(lambda: minion.jobs.address == HOME)
+    minion.hears.clear()
+    minion.presence.connection_changed(False)
+    await minion.until(lambda: minion.link.left)
+    assert not minion.presence.is_there
+
+
+async def test_a_connection_that_comes_is_asked_at_once(monkeypatch):
+    monkeypatch.setattr(module, "FIRST_PING_SECONDS", 60.0)
+    minion = Minion()
+    watched = asyncio.ensure_future(minion.until(lambda: minion.jobs.listens.is_set()))
+    while not minion.pings:
+        await asyncio.sleep(0.005)
+    minion.hears.add(HOME)
+    minion.presence.connection_changed(True)
+    await watched
