@@ -244,7 +244,7 @@ def imports(path: Path, modules: dict[str, Path]) -> set[str]:
 def libraries(names: set[str], modules: dict[str, Path]) -> set[str]:
     """Distributions whose modules these import; those that another one brings for its own use are left out."""
     brought = {"markupsafe", "anyio", "h11", "requests"}  # by Jinja2, httpx, uvicorn and hvac, whose types these are
-    known = metadata.packages_distributions()
+    known = {"augeas": ["python-augeas"]} | metadata.packages_distributions()  # not on each machine
     tops = {top.partition(".")[0] for name in names for top in imports(modules[name], modules)}
     outside = tops - set(ROOMS) - sys.stdlib_module_names - {"salt"}
     return {normal(each) for top in outside for each in known.get(top, [top])} - brought

@@ -15,6 +15,7 @@ from rig import SALTERN, Rig, free_ports
 from controller.cli.main import run
 from controller.config.settings import load_settings
 from controller.store import Store
+from gateway.settings import CONTROLLER_FILE
 
 ROOT = Path(__file__).parents[2]
 OF_THE_MACHINE = {"service", "inotify", "open files", "disk", "sandbox"}
@@ -137,6 +138,8 @@ def test_a_gateway_that_runs_and_one_that_does_not(rig, capfd, tmp_path):
     with subprocess.Popen([*SALTERN, "gateway", "-c", folder], stderr=subprocess.PIPE, text=True) as gateway:
         try:
             assert any("event=started" in line for line in gateway.stderr)
+            noted = folder / "cache" / CONTROLLER_FILE
+            rig.wait("connected", lambda: noted.exists() and json.loads(noted.read_bytes())["controller"])
             _, found = doctor(capfd, folder, "--gateway")
         finally:
             gateway.terminate()
