@@ -134,7 +134,7 @@ class Admission:
         if served is not None and served.known.key.has_pem(request.pub):
             if not self._comings.take((request.id, network), now):
                 raise RequestRefused("its key is shown too often", limit="minion-authentications")
-            return await self._answer_served(request, served)
+            return await self._answer_served(request, served, address)
         limit = self._strangers.refuse(address, float("-inf"), now)
         if limit is not None:
             raise RequestRefused("too many keys are shown", limit=limit)
@@ -185,7 +185,7 @@ class Admission:
 
     # --- one that is known
 
-    async def _answer_served(self, request: AuthRequest, served: ServedMinion) -> bytes:
+    async def _answer_served(self, request: AuthRequest, served: ServedMinion, address: str) -> bytes:
         served.minion.shown()
         served.minion.decide(await self._claim(request.id, served.known.key.pem))
         state = await served.minion.known_key_state(DECISION_SECONDS)
@@ -194,7 +194,7 @@ class Admission:
         if state != "accepted" or served.gives_way():
             return self._said(request, _REJECTED if state == "rejected" else _PENDING)
         await self._await_turn()
-        served.minion.presence.welcomed()
+        served.minion.presence.welcomed(address)
         return self._welcome_answer(request, served.minion)
 
     async def _await_turn(self) -> None:
@@ -215,14 +215,14 @@ class Admission:
             raise RequestRefused(str(error)) from error
         waiting = self.waiting.get(request.id, key.pem)
         if (claim := await self._claim(request.id, key.pem)) is not None:
-            return await self._answer_claimed(request, key, claim, waiting)
+            return await self._answer_claimed(request, key, claim, waiting, address)
         waiting = waiting or await self._show(request.id, key, network, address)
         if waiting is None:
             self._metrics.key_shown("full")
             return self._said(request, _FULL)
         state = await waiting.decided(request.autosign_grains, DECISION_SECONDS)
         if state == "accepted":
-            return await self._answer_served(request, await self._accept(waiting))
+            return await self._answer_served(request, await self._accept(waiting), address)
         served = self.served.get(request.id)
         taken = served is not None and served.minion.key_state in ("accepted", "")
         denied = taken or self.waiting.is_denied(waiting)
@@ -230,7 +230,7 @@ class Admission:
         return self._said(request, _REJECTED if denied or state == "rejected" else _PENDING)
 
     async def _answer_claimed(
-        self, request: AuthRequest, key: MinionKey, claim: Claim, waiting: WaitingKey | None
+        self, request: AuthRequest, key: MinionKey, claim: Claim, waiting: WaitingKey | None, address: str
     ) -> bytes:
         """The answer to a stranger here whom another gateway has shown to the controller."""
         if waiting is not None:
@@ -241,7 +241,7 @@ class Admission:
         if before is not None:
             await self._forget(before)
         known = self._known.new(request.id, key, self._place.side.minion_keys(request.id, key.pem))
-        return await self._answer_served(request, await self.serve_from_now(known))
+        return await self._answer_served(request, await self.serve_from_now(known), address)
 
     async def _show(self, minion_id: str, key: MinionKey, network: str, address: str) -> WaitingKey | None:
         """Show a key to the controller; None: there is no room for it."""

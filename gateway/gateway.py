@@ -293,10 +293,11 @@ class Gateway:
     def _look_at_changed(self) -> None:
         changed, self._changed = self._changed, {}
         self._ports.jobs.greet(lambda: self._shared.publication(_GREETING))
+        none_ended = all(changed.values())
         for served in self._admission.served.values():
-            address, presence = served.minion.jobs.address, served.minion.presence
-            if not address:  # any connection may be its own
-                presence.connection_changed(all(changed.values()))
+            presence = served.minion.presence
+            if not (address := presence.expected_at):
+                presence.connection_changed(none_ended)
             elif address in changed:
                 presence.connection_changed(changed[address])
 

@@ -25,6 +25,10 @@ FIRST_PING_SECONDS = 3.0
 """That it has to answer what is said to its own address."""
 BACK_SECONDS = 3.0
 """That a minion without a connection has to come back: more than a network that is away for a moment."""
+ELSEWHERE_SECONDS = 3.0
+"""That a minion which is let in has to connect from the address that it asks from, until it is looked for everywhere."""
+EVERYWHERE_PAUSE = 1.0
+"""Between two pings that are said to everybody at the least: each of them is decrypted by all minions."""
 LOOK_PAUSE = 5.0
 """Between two looks at a minion that listens."""
 DOUBT_PAUSE = 1.0
@@ -60,6 +64,8 @@ class StockPresence:
         self._heard = -float("inf")
         self.address = ""
         """From which it has asked last."""
+        self._everywhere_from = 0.0
+        """When it may be looked for at all connections."""
         self._doubted = False
         self._woken = asyncio.Event()
 
@@ -73,16 +79,29 @@ class StockPresence:
         was_there, self._heard, self.address = self.is_there, time.monotonic(), address
         return was_there
 
-    def welcomed(self) -> None:
-        """It is let in, perhaps as a new process: jobs wait until it has answered one."""
+    def welcomed(self, address: str) -> None:
+        """It is let in, perhaps as a new process: jobs wait until it has answered one.
+
+        Args:
+            address: from which it has shown its key; it is about to connect from there.
+        """
         self._jobs.listens.clear()
         self._jobs.address = ""
+        self.address = address
+        self._everywhere_from = time.monotonic() + ELSEWHERE_SECONDS
         self._woken.set()
 
     def gone(self) -> None:
         """It is not there, until it says something."""
         self._heard = -float("inf")
         self._jobs.listens.clear()
+
+    @property
+    def expected_at(self) -> str:
+        """The address of the connection by which it listens, or is about to; empty: any one may be its own."""
+        if self._jobs.address or self._jobs.listens.is_set():
+            return self._jobs.address
+        return self.address if self._listens_at(self.address) else ""
 
     def connection_changed(self, came: bool) -> None:
         """A connection of its address, or of one that may be its own, has come or ended."""
@@ -120,7 +139,7 @@ class StockPresence:
                 self.gone()
                 return
         heard = self._heard
-        address = self.address if self._listens_at(self.address) else ""
+        address = await self._place()
         answered = await self._ping(address, FIRST_PING_SECONDS if address else PING_SECONDS)
         if not answered and address and not self._woken.is_set():
             address = ""
@@ -135,8 +154,24 @@ class StockPresence:
             self.gone()
         await asyncio.sleep(DOUBT_PAUSE if doubted else 0)
 
+    async def _place(self) -> str:
+        """The address that it asks from, once there is a connection from it; empty: it is looked for everywhere."""
+        while not self._listens_at(self.address):
+            wait = self._everywhere_from - time.monotonic()
+            if wait <= 0:
+                return ""
+            self._woken.clear()
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(wait):
+                    await self._woken.wait()
+            if not self._doubted:  # the connection that came is what was waited for
+                self._woken.clear()
+        return self.address
+
     async def _ping(self, address: str, seconds: float) -> bool:
         """Whether it answers; a connection that comes meanwhile ends the wait."""
+        if not address:
+            self._everywhere_from = time.monotonic() + EVERYWHERE_PAUSE
         asked = asyncio.ensure_future(self._jobs.ask("test.ping", seconds=seconds, address=address))
         woken = asyncio.ensure_future(self._woken.wait())
         try:

@@ -68,7 +68,7 @@ class Minion:
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch):
-    for name in ("FIRST_PING_SECONDS", "PING_SECONDS", "BACK_SECONDS", "DOUBT_PAUSE"):
+    for name in ("FIRST_PING_SECONDS", "PING_SECONDS", "BACK_SECONDS", "DOUBT_PAUSE", "EVERYWHERE_PAUSE"):
         monkeypatch.setattr(module, name, 0.1)
 
 
@@ -134,3 +134,44 @@ async def test_a_connection_that_comes_is_asked_at_once(monkeypatch):
     minion.hears.add(HOME)
     minion.presence.connection_changed(True)
     await watched
+
+
+async def test_one_that_is_let_in_is_told_at_its_address_once_it_has_connected(monkeypatch):
+    """What is said everywhere, all minions decrypt: of a thousand that come, each would for each other one."""
+    monkeypatch.setattr(module, "ELSEWHERE_SECONDS", 60.0)
+    minion = Minion(HOME, "")
+    minion.connected.clear()
+    minion.presence.welcomed(HOME)
+    assert minion.presence.expected_at == ""
+    watched = asyncio.ensure_future(minion.until(lambda: minion.jobs.address == HOME))
+    for _ in range(3):  # others come meanwhile
+        await asyncio.sleep(0.01)
+        minion.presence.connection_changed(True)
+    assert not minion.pings
+    minion.connected.add(HOME)
+    assert minion.presence.expected_at == HOME
+    minion.presence.connection_changed(True)
+    await watched
+    assert minion.pings == [HOME]
+
+
+async def test_one_that_is_let_in_and_connects_from_elsewhere_is_looked_for_everywhere(monkeypatch):
+    monkeypatch.setattr(module, "ELSEWHERE_SECONDS", 0.05)
+    minion = Minion("")
+    minion.connected.clear()
+    minion.presence.welcomed(HOME)
+    await minion.until(lambda: minion.jobs.listens.is_set())
+    assert minion.pings == [""]
+    assert minion.presence.expected_at == ""
+
+
+async def test_others_that_come_do_not_have_it_looked_for_everywhere_each_time(monkeypatch):
+    monkeypatch.setattr(module, "EVERYWHERE_PAUSE", 60.0)
+    minion = Minion()
+    minion.connected.clear()
+    watched = asyncio.ensure_future(minion.until(lambda: minion.jobs.listens.is_set()))
+    for _ in range(20):
+        await asyncio.sleep(0.005)
+        minion.presence.connection_changed(True)
+    assert minion.pings == [""]
+    watched.cancel()
