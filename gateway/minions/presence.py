@@ -26,7 +26,7 @@ FIRST_PING_SECONDS = 3.0
 BACK_SECONDS = 3.0
 """That a minion without a connection has to come back: more than a network that is away for a moment."""
 ELSEWHERE_SECONDS = 3.0
-"""That a minion which is let in has to connect from the address that it asks from, until it is looked for everywhere."""
+"""That a minion which is let in has to connect from where it asks from, until it is looked for everywhere."""
 EVERYWHERE_PAUSE = 1.0
 """Between two pings that are said to everybody at the least: each of them is decrypted by all minions."""
 LOOK_PAUSE = 5.0
