@@ -70,13 +70,12 @@ class StockJobs:
         self._nudges: set[asyncio.Event] = set()
         """Of those who wait: set, where they shall ask at once."""
         self.address = ""
-        """From which the minion listens, once it has answered what was said there alone; empty: not known."""
+        """From which the minion listens, as far as it has answered what was said there alone; empty: not known."""
         self.listens = asyncio.Event()
         """Whether the minion has answered a job: before, it may not have subscribed, and what is said would be lost."""
 
     def returned(self, load: Mapping[str, Any]) -> bool:
         """Take what came; False: nobody waits for it."""
-        self.listens.set()
         waiting = self._open.get(str(load.get("jid")))
         if waiting is None:
             return False
@@ -129,7 +128,7 @@ class StockJobs:
         future = self._open.setdefault(jid, asyncio.get_running_loop().create_future())
         nudge = asyncio.Event()
         self._nudges.add(nudge)
-        pause, unknown, heard = ASK_AFTER, 0, True
+        pause, unknown = ASK_AFTER, 0
         try:
             while True:
                 nudged = asyncio.ensure_future(nudge.wait())
@@ -139,8 +138,7 @@ class StockJobs:
                     return await self._unless_killed(jid, future.result())
                 pause = ASK_AFTER if nudge.is_set() else min(2 * pause, LONGEST_ASK)
                 nudge.clear()
-                answer = await self.ask("saltutil.find_job", (jid,), address=None if heard else "")
-                heard = answer is not None
+                answer = await self.ask("saltutil.find_job", (jid,))
                 if answer is None or future.done():
                     continue
                 if not answer.value and (killed := self._killed(jid)):

@@ -22,10 +22,10 @@ PING_AFTER = 60.0
 PING_SECONDS = 10.0
 """That it has to answer."""
 FIRST_PING_SECONDS = 3.0
-"""That it has to answer what is said to its own address."""
+"""That it has to answer what is said to its own address, where it may have gone."""
 BACK_SECONDS = 3.0
 """That a minion without a connection has to come back: more than a network that is away for a moment."""
-ELSEWHERE_SECONDS = 3.0
+ELSEWHERE_SECONDS = 10.0
 """That a minion which is let in has to connect from where it asks from, until it is looked for everywhere."""
 EVERYWHERE_PAUSE = 1.0
 """Between two pings that are said to everybody at the least: each of them is decrypted by all minions."""
@@ -64,7 +64,7 @@ class StockPresence:
         self._heard = -float("inf")
         self.address = ""
         """From which it has asked last."""
-        self._everywhere_from = 0.0
+        self._everywhere_from = time.monotonic() + ELSEWHERE_SECONDS
         """When it may be looked for at all connections."""
         self._doubted = False
         self._woken = asyncio.Event()
@@ -139,20 +139,26 @@ class StockPresence:
                 self.gone()
                 return
         heard = self._heard
-        address = await self._place()
-        answered = await self._ping(address, FIRST_PING_SECONDS if address else PING_SECONDS)
-        if not answered and address and not self._woken.is_set():
-            address = ""
-            answered = await self._ping("", PING_SECONDS)
-        elif answered and not address and self._listens_at(self.address):  # its answer has told where it is
-            address = self.address if await self._ping(self.address, FIRST_PING_SECONDS) else ""
-        if answered:
-            log.debug("event=minion_listens minion=%s address=%s", self._id, address)
-            self._jobs.address = address
+        place = await self._found(FIRST_PING_SECONDS if doubted else PING_SECONDS)
+        if place is not None:
+            log.debug("event=minion_listens minion=%s address=%s", self._id, place)
+            self._jobs.address = place
+            self._jobs.listens.set()
             self._answered()
         elif doubted and heard == self._heard and not self._woken.is_set():
             self.gone()
         await asyncio.sleep(DOUBT_PAUSE if doubted else 0)
+
+    async def _found(self, seconds: float) -> str | None:
+        """Where it answers: at its address, or (empty) what is said to everybody; None: nowhere, or others come."""
+        address = await self._place()
+        answered = await self._ping(address, seconds if address else PING_SECONDS)
+        if not answered and address and not self._woken.is_set():
+            address, answered = "", await self._ping("", PING_SECONDS)
+        if answered and not address and self._listens_at(self.address):
+            # Its answer has told where it is, or came late.
+            return self.address if await self._ping(self.address, PING_SECONDS) else ""
+        return address if answered else None
 
     async def _place(self) -> str:
         """The address that it asks from, once there is a connection from it; empty: it is looked for everywhere."""

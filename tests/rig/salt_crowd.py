@@ -47,6 +47,8 @@ class SaltCrowd:
         """How often each peer was let in."""
         self.unanswered: Counter[str] = Counter()
         """How often each peer got no answer in time, or one that it could not read, and came anew."""
+        self._jobs: dict[tuple[str, bytes], tuple[Mapping[str, Any], tuple[str, ...]]] = {}
+        """By key and what was sealed with it, the last ones."""
         self._key = load_or_create_key(folder / "crowd.pem")
         self._token = self._key.sign_x931(b"salt")
         self._port = ret_port
@@ -119,6 +121,16 @@ class SaltCrowd:
                 return found
             await asyncio.sleep(self._wait)
 
+    def _opened(self, shared: Crypticle, sealed: bytes) -> tuple[Mapping[str, Any], tuple[str, ...]]:
+        """A job, and whom it is for. What all decrypt, one thread need not decrypt a thousand times."""
+        key = (shared.key, sealed)
+        if (found := self._jobs.get(key)) is None:
+            job = shared.open(sealed, LIMITS)
+            found = self._jobs[key] = job, tuple(job["tgt"])
+            while len(self._jobs) > 100:
+                del self._jobs[next(iter(self._jobs))]
+        return found
+
     async def _do(
         self,
         name: str,
@@ -128,9 +140,9 @@ class SaltCrowd:
         session: Crypticle,
         sealed: Callable[..., bytes],
     ) -> None:
-        job = shared.open(msgpack.unpackb(frame, raw=True)[b"load"], LIMITS)
-        self.heard.append((name, job["fun"], tuple(job["tgt"])))
-        if name not in job["tgt"]:
+        job, minions = self._opened(shared, msgpack.unpackb(frame, raw=True)[b"load"])
+        self.heard.append((name, job["fun"], minions))
+        if name not in minions:
             return
         value = _VALUES.get(job["fun"], True)
         if job["fun"] == "state.sls":

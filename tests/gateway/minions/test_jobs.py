@@ -102,7 +102,9 @@ async def test_nothing_is_published_before_the_minion_listens():
     assert minion.said == []
     running = asyncio.ensure_future(minion.jobs.run("test.ping"))
     await asyncio.sleep(0)
-    minion.jobs.returned({"jid": "another", "return": True})  # of an earlier question: it listens
+    minion.jobs.returned({"jid": "another", "return": True})  # where it listens is not known by that
+    assert minion.said == []
+    minion.jobs.listens.set()
     assert (await running).value is True
 
 

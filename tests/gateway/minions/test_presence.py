@@ -68,13 +68,20 @@ class Minion:
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch):
-    for name in ("FIRST_PING_SECONDS", "PING_SECONDS", "BACK_SECONDS", "DOUBT_PAUSE", "EVERYWHERE_PAUSE"):
+    for name in (
+        "FIRST_PING_SECONDS",
+        "PING_SECONDS",
+        "BACK_SECONDS",
+        "DOUBT_PAUSE",
+        "EVERYWHERE_PAUSE",
+        "ELSEWHERE_SECONDS",
+    ):
         monkeypatch.setattr(module, name, 0.1)
 
 
 async def test_one_that_answers_at_its_address_is_told_there():
     minion = Minion(HOME, "")
-    await minion.until(lambda: minion.jobs.address == HOME)
+    await minion.until(lambda: minion.answered)
     assert set(minion.pings) == {HOME}
     assert minion.answered == 1
 
@@ -87,16 +94,25 @@ async def test_one_that_listens_elsewhere_is_told_everywhere():
     assert minion.jobs.address == ""
 
 
+async def test_one_that_answers_late_is_told_at_its_address_all_the_same(monkeypatch):
+    """Else all that is said to it later would be said to everybody."""
+    minion = Minion("")
+    answer = minion._answer
+    monkeypatch.setattr(minion, "_answer", lambda jid: (minion.hears.add(HOME), answer(jid)))
+    await minion.until(lambda: minion.answered)
+    assert (minion.pings, minion.jobs.address) == ([HOME, "", HOME], HOME)
+
+
 async def test_one_whose_address_is_not_known_yet_is_told_there_once_it_has_answered():
     minion = Minion(HOME, "")
     minion.presence.address = ""
-    await minion.until(lambda: minion.jobs.address == HOME)
+    await minion.until(lambda: minion.answered)
     assert minion.pings == ["", HOME]
 
 
 async def test_one_without_a_connection_is_gone_without_a_ping():
     minion = Minion(HOME)
-    await minion.until(lambda: minion.jobs.address == HOME)
+    await minion.until(lambda: minion.answered)
     minion.pings.clear()
     minion.connected.clear()
     minion.presence.connection_changed(False)
@@ -108,7 +124,7 @@ async def test_one_without_a_connection_is_gone_without_a_ping():
 
 async def test_one_whose_neighbour_goes_is_asked_and_stays():
     minion = Minion(HOME)
-    await minion.until(lambda: minion.jobs.address == HOME)
+    await minion.until(lambda: minion.answered)
     minion.pings.clear()
     minion.presence.connection_changed(False)
     await minion.until(lambda: minion.pings)
@@ -118,7 +134,7 @@ async def test_one_whose_neighbour_goes_is_asked_and_stays():
 
 async def test_one_that_does_not_answer_when_its_neighbours_are_there_is_gone():
     minion = Minion(HOME)
-    await minion.until(lambda: minion.jobs.address == HOME)
+    await minion.until(lambda: minion.answered)
     minion.hears.clear()
     minion.presence.connection_changed(False)
     await minion.until(lambda: minion.link.left)
@@ -143,7 +159,7 @@ async def test_one_that_is_let_in_is_told_at_its_address_once_it_has_connected(m
     minion.connected.clear()
     minion.presence.welcomed(HOME)
     assert minion.presence.expected_at == ""
-    watched = asyncio.ensure_future(minion.until(lambda: minion.jobs.address == HOME))
+    watched = asyncio.ensure_future(minion.until(lambda: minion.answered))
     for _ in range(3):  # others come meanwhile
         await asyncio.sleep(0.01)
         minion.presence.connection_changed(True)
