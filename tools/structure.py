@@ -46,6 +46,8 @@ CALLED_BY_LIBRARIES = (
     "response_class",  # http.client, of a connection
     # requests and urllib3, of a session, an adapter and a pool
     *("trust_env", "ConnectionCls", "init_poolmanager", "proxy_manager_for", "pool_classes_by_scheme"),
+    "get_connection",  # of requests, of an adapter of Docker's SDK
+    "_pool_classes_by_scheme",  # of botocore, of a session
     # expat, of a parser
     *("StartElementHandler", "EndElementHandler"),
     # urllib, and inspect of a function that is made

@@ -9,15 +9,19 @@ https://docs.aws.amazon.com/systems-manager/latest/APIReference/API_GetParameter
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from controller.adapters.external_pillars import bounded_answers
 from controller.adapters.external_pillars.named_secrets import TIMEOUT, KeptTexts, StoreKind, text_option
+from extmods.timed_answers import TooManyBytes
 from highstate.ports import SourceFailed
 
 _OPTIONS = ("region", "keyid", "key", "profile", "endpoint_url")
 _MOST_PARAMETERS = 1_000
 """Below one path."""
+_ATTEMPTS = 2
 _NOT_THERE = ("ResourceNotFoundException", "ParameterNotFound")
 
 
@@ -34,7 +38,9 @@ class _Client:
             raise SourceFailed("keyid and key are given together, or neither")
         try:
             # Two attempts of ten seconds: a compile waits a minute for an answer.
-            settings = Config(connect_timeout=TIMEOUT / 2, read_timeout=TIMEOUT, retries={"total_max_attempts": 2})
+            settings = Config(
+                connect_timeout=TIMEOUT / 2, read_timeout=TIMEOUT, retries={"total_max_attempts": _ATTEMPTS}
+            )
             self._client = Session(profile=given["profile"]).create_client(
                 service,
                 region_name=given["region"],
@@ -43,12 +49,14 @@ class _Client:
                 aws_secret_access_key=given["key"],
                 config=settings,
             )
+            bounded_answers.bound_botocore(self._client, _ATTEMPTS)
         except (BotoCoreError, ValueError) as error:
             raise SourceFailed(f"AWS cannot be asked: {_kind(error)}") from error
 
     def ask(self, operation: str, permission: str, name: str, **arguments: Any) -> Mapping[str, Any] | None:
         """An answer; None when there is nothing. SourceFailed, whose text has no name of an account or address."""
         from botocore.exceptions import BotoCoreError, ClientError
+        from botocore.parsers import ResponseParserError
 
         try:
             answer: Mapping[str, Any] = getattr(self._client, operation)(**arguments)
@@ -59,7 +67,11 @@ class _Client:
             needs = f"; the controller needs {permission}" if "AccessDenied" in code else ""
             raise SourceFailed(f"AWS does not give {name!r}: {code}{needs}") from error
         except BotoCoreError as error:
+            if isinstance(cause := error.kwargs.get("error"), TooManyBytes):
+                raise SourceFailed(str(cause)) from error
             raise SourceFailed(f"AWS cannot be asked for {name!r}: {_kind(error)}") from error
+        except (ResponseParserError, RecursionError, AttributeError, LookupError, TypeError, ValueError) as error:
+            raise SourceFailed(f"the answer for {name!r} is none of AWS: {_kind(error)}") from error
         return answer
 
 
@@ -74,7 +86,10 @@ class SecretsManager:
         found = self._client.ask("get_secret_value", "secretsmanager:GetSecretValue", name, SecretId=name)
         if found is None:
             return {}
-        return {"": found["SecretString"] if "SecretString" in found else bytes(found["SecretBinary"])}
+        kept = found.get("SecretString", found.get("SecretBinary"))
+        if not isinstance(kept, str | bytes):
+            raise SourceFailed(f"the answer for {name!r} has no secret")
+        return {"": kept}
 
 
 class ParameterStore:
@@ -88,12 +103,19 @@ class ParameterStore:
         if name.endswith("/"):
             return dict(self._below(name))
         found = self._client.ask("get_parameter", "ssm:GetParameter", name, Name=name, WithDecryption=True)
-        return {} if found is None else {"": str(found["Parameter"]["Value"])}
+        if found is None:
+            return {}
+        value = (found.get("Parameter") or {}).get("Value")
+        if not isinstance(value, str):
+            raise SourceFailed(f"the answer for {name!r} has no value")
+        return {"": value}
 
     def _below(self, path: str) -> Iterator[tuple[str, str]]:
-        count = 0
+        count, end = 0, time.monotonic() + bounded_answers.ANSWER_SECONDS
         more: dict[str, str] = {}
         while True:
+            if time.monotonic() > end:
+                raise SourceFailed(f"the pages of {path!r} do not end in time")
             found = self._client.ask(
                 "get_parameters_by_path",
                 "ssm:GetParametersByPath",
@@ -107,7 +129,7 @@ class ParameterStore:
                 count += 1
                 if count > _MOST_PARAMETERS:
                     raise SourceFailed(f"{path!r} has more than {_MOST_PARAMETERS} parameters")
-                yield str(each["Name"]).removeprefix(path), str(each["Value"])
+                yield str(each.get("Name", "")).removeprefix(path), str(each.get("Value", ""))
             token = (found or {}).get("NextToken")
             if not token:
                 return

@@ -313,11 +313,13 @@ def copy_from(
 
 
 def _file_of(engine: DockerEngine, name: str, path: str) -> bytes:
+    from minion.providers.docker.bounded_client import gathered
+
     try:
         parts, _ = engine.call("get_archive", name, path)
     except EngineRefused as error:
         raise CallFailed(f"Source file {path} does not exist" if error.is_missing else str(error)) from None
-    with tarfile.open(fileobj=io.BytesIO(b"".join(parts))) as archive:
+    with tarfile.open(fileobj=io.BytesIO(b"".join(gathered(parts)))) as archive:
         member = archive.next()
         if member is None or not member.isfile():
             raise CallFailed("Source must be a regular file")

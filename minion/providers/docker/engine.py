@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import os
 import re
-from collections.abc import Collection, Generator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from minion.machine.configured import configured
@@ -70,17 +70,19 @@ class DockerEngine:
             raise self.lacking(f"the Docker engine at {url} does not answer: {error}") from None
 
     def call(self, method: str, *args: Any, **kwargs: Any) -> Any:
-        """What a method of the SDK's `APIClient` returns; all of what it would yield.
+        """What a method of the SDK's `APIClient` returns; all of what it would yield. Each answer has an end.
 
         Raises:
             EngineRefused: the engine answers with an error.
             StateFailed: it does not answer, or the SDK does not take the arguments.
         """
+        from minion.providers.docker.bounded_client import gathered
+
         try:
             if method in _WITH_LOGINS:
                 self._client.reload_config()
             said = getattr(self._client, method)(*args, **kwargs)
-            return list(said) if isinstance(said, Generator) else said
+            return list(gathered(said)) if isinstance(said, Iterator) else said
         except self._errors.APIError as error:
             raise EngineRefused(error.response.status_code, str(error.explanation)) from None
         except (self._errors.DockerException, TypeError, ValueError, OSError) as error:
@@ -136,9 +138,9 @@ class DockerEngine:
 @functools.lru_cache(maxsize=8)
 def _client(url: str, version: str, timeout: float) -> Any:
     """The SDK's client, which asks the engine for its version; one for all states of a run."""
-    import docker
+    from minion.providers.docker.bounded_client import BoundedClient
 
-    made = docker.APIClient(base_url=url, version=version, timeout=timeout)
+    made = BoundedClient(base_url=url, version=version, timeout=timeout)
     made.close()
     return made
 
