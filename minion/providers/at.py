@@ -1,5 +1,9 @@
 """Jobs that at(1) keeps: how they are listed, made and removed.
 
+Where this process may read at's spool, jobs are listed from there, as atq and `at -c` do, and no program is run for it:
+their files are named by queue, number and minute, belong to their users, and hold what runs (at(1), atd(8); at 3.1 and
+3.2). Elsewhere the programs are asked.
+
 Called by the states and the execution module `at`. A tag is a comment in the job, in Salt's form, so that jobs that
 Salt has made are found by theirs.
 """
@@ -7,7 +11,8 @@ Salt has made are found by theirs.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import NamedTuple, TypedDict, Unpack
 
@@ -19,6 +24,12 @@ _ROW = re.compile(r"(?P<job>\d+)\t(?P<when>\w+ +\w+ +\d+ [\d:]+ \d+) (?P<queue>\
 _MADE = re.compile(r"^job (\d+) at ", re.MULTILINE)
 _BEGINNING = re.compile(r"^#!/bin/sh\n# atrun uid=", re.MULTILINE)
 """Of what `at -c` shows of a job."""
+_SPOOLS = ("/var/spool/cron/atjobs", "/var/spool/at", "/var/spool/atjobs", "/var/spool/atd")
+"""Of Debian, Red Hat, SUSE and Arch."""
+_FILE = re.compile(r"(?P<queue>[A-Za-z=])(?P<job>[0-9a-f]{5})(?P<minutes>[0-9a-f]{8})")
+"""Of a job in the spool: hexadecimal, the time in minutes of the epoch. `=`: it runs now."""
+_EXECUTABLE = 0o100
+"""A file without it is not whole yet."""
 _MISSING = 127
 _PLAIN = {"LC_ALL": "C"}
 
@@ -48,10 +59,39 @@ class JobConditions(TypedDict, total=False):
 
 def jobs(machine: Reader) -> list[AtJob]:
     """All jobs of all users, in the order of their numbers; StateFailed where at is not there."""
+    kept = _in_spool(machine)
+    if kept is not None:
+        return kept
     listed = _said(machine.query(["atq"], env=_PLAIN))
     found = [match for match in map(_ROW.fullmatch, listed.splitlines()) if match]
     found.sort(key=lambda match: int(match["job"]))
     return [_job(row, script) for row, script in zip(found, _scripts(machine, found), strict=True)]
+
+
+def _in_spool(machine: Reader) -> list[AtJob] | None:
+    """The jobs by their files; None where those cannot be read, or there is no at."""
+    if shutil.which("atq") is None:
+        return None
+    try:
+        folder = next((each for each in _SPOOLS if machine.stat(each) is not None), None)
+        return None if folder is None else sorted(_kept(machine, folder))
+    except PermissionError:
+        return None
+
+
+def _kept(machine: Reader, folder: str) -> Iterator[AtJob]:
+    for name in machine.listdir(folder):
+        found = _FILE.fullmatch(name)
+        path = f"{folder}/{name}"
+        stat = machine.stat(path) if found else None
+        if found is None or stat is None or stat.kind != "file" or not stat.found.st_mode & _EXECUTABLE:
+            continue
+        try:
+            script = machine.read(path).decode(errors="replace")
+        except FileNotFoundError:
+            continue  # it has run meanwhile
+        when = datetime.fromtimestamp(60 * int(found["minutes"], 16))  # as atq tells it
+        yield _of(int(found["job"], 16), when, found["queue"], stat.user, script)
 
 
 def _scripts(machine: Reader, rows: Sequence[re.Match[str]]) -> list[str]:
@@ -69,9 +109,13 @@ def _shown(machine: Reader, *numbers: str) -> str:
 
 def _job(row: re.Match[str], script: str) -> AtJob:
     when = datetime.strptime(row["when"], "%a %b %d %H:%M:%S %Y")
+    return _of(int(row["job"]), when, row["queue"], row["user"], script)
+
+
+def _of(number: int, when: datetime, queue: str, user: str, script: str) -> AtJob:
     tag = _TAG.search(script)
     date, _, time = when.isoformat().partition("T")
-    return AtJob(int(row["job"]), date, time, row["queue"], row["user"], tag[1] if tag else "")
+    return AtJob(number, date, time, queue, user, tag[1] if tag else "")
 
 
 def fitting(found: Sequence[AtJob], **conditions: Unpack[JobConditions]) -> list[AtJob]:

@@ -76,23 +76,39 @@ class Tables:
         words = ["-s", "-a", "list", "chain", self.family, named(table), named(chain)]
         return _rules(_answer(self._machine.query(argv(*words))))
 
-    def find(self, table: str, chain: str, rule: str) -> NftRule | None:
-        """The first rule of a chain that is this one. StateFailed for one that nft cannot read."""
-        there = self.rules(table, chain)
+    def find(self, table: str, chain: str, rule: str, *, expected: bool = True) -> NftRule | None:
+        """The first rule of a chain that is this one. StateFailed for one that nft cannot read.
+
+        Args:
+            table: of the family.
+            chain: of the table.
+            rule: as a state has it.
+            expected: whether it is there as a rule; else the table is asked for at once, in which nft then reads it.
+        """
+        whole = None if expected else self._whole(table)
+        if whole is None or whole.returncode != 0:
+            there = self.rules(table, chain)
+        else:
+            there = _rules_of(whole.stdout, named(chain))
         plain = next((each for each in there if _loose(each.text) == _loose(rule)), None)
         if plain is not None:  # most rules are written as nft writes them
             return plain
-        wanted = self._in_nfts_words(table, chain, rule)
+        wanted = self._in_nfts_words(table, chain, rule, whole or self._whole(table))
         return next((each for each in there if each.text == wanted), None)
 
-    def _in_nfts_words(self, table: str, chain: str, rule: str) -> str | None:
+    def _whole(self, table: str) -> Completed:
+        return self._machine.query(argv("-s", "-a", "list", "table", self.family, named(table)))
+
+    def _in_nfts_words(self, table: str, chain: str, rule: str, copied: Completed) -> str | None:
         """None where that cannot be found out here: no namespaces, or a table that needs devices."""
-        copied = self._machine.query(argv("-s", "list", "table", self.family, table))
         if copied.returncode != 0:
             return None
         last = "nft -s -a list chain " + " ".join((self.family, table, chain))
-        # The copy is loaded first: what fails then says nothing of the rule.
-        words = ["unshare", "-n", "sh", "-c", f'read -r rule; nft -f - || exit 77; echo "$rule" | nft -f - && {last}']
+        # With the rule in one go; where that fails, the copy alone, whose failure says nothing of the rule.
+        both = 'printf "%s\\n%s\\n" "$copy" "$rule" | nft -f - 2>/dev/null'
+        apart = 'printf "%s\\n" "$copy" | nft -f - || exit 77; printf "%s\\n" "$rule" | nft -f -'
+        read = "read -r rule; copy=$(cat)"
+        words = ["unshare", "-n", "sh", "-c", f"{read}; {{ {both}; }} || {{ {apart}; }} && {last}"]
         adding = f"add rule {self.family} {table} {chain} {rule}"
         done = self._machine.query(words, stdin=f"{adding}\n{copied.stdout}")
         if done.returncode in (77, 126, 127) or "unshare" in done.stderr:
@@ -165,6 +181,14 @@ def _rules(listing: str) -> list[NftRule]:
     rows = [row for row in map(_RULE.match, listing.splitlines()) if row]
     # The lines that open the table and the chain have a handle, too.
     return [NftRule(row["rule"], int(row["handle"])) for row in rows if not row["rule"].endswith("{")]
+
+
+def _rules_of(table: str, chain: str) -> list[NftRule]:
+    """The rules of one chain in the listing of a table. StateFailed where it has no such chain."""
+    inner = re.search(rf"^\tchain {re.escape(chain)} \{{.*?^\t\}}", table, re.MULTILINE | re.DOTALL)
+    if inner is None:
+        raise StateFailed(f"nft: there is no chain {chain}")
+    return _rules(inner[0])
 
 
 def _loose(rule: str) -> str:

@@ -30,18 +30,24 @@ def asked(path: str, sql: str, values: Sequence[Any] = ()) -> list[dict[str, Any
         return _answer(connection, sql, values)
 
 
-def asked_of(table: str, path: str, sql: str, values: Sequence[Any] = ()) -> list[dict[str, Any]] | None:
-    """The same of one table; None where there is no such table."""
+def asked_of(
+    table: str, path: str, sql: str, values: Sequence[Any] = (), *, most: int = -1
+) -> list[dict[str, Any]] | None:
+    """The same of one table, `most` rows at most; None where there is no such table."""
     with _open(f"file:{quote(path)}?mode=ro", path) as connection:
-        if connection.execute(TABLE, [table]).fetchone() is None:
-            return None
-        return _answer(connection, sql, values)
+        try:
+            return _answer(connection, sql, values, most)
+        except sqlite3.OperationalError:  # only now is the table itself looked for: it is there as a rule
+            if connection.execute(TABLE, [table]).fetchone() is None:
+                return None
+            raise
 
 
-def _answer(connection: sqlite3.Connection, sql: str, values: Sequence[Any]) -> list[dict[str, Any]]:
+def _answer(connection: sqlite3.Connection, sql: str, values: Sequence[Any], most: int = -1) -> list[dict[str, Any]]:
     cursor = connection.execute(sql, values)
     columns = [each[0] for each in cursor.description or ()]
-    return [dict(zip(columns, row, strict=True)) for row in cursor.fetchall()]
+    rows = cursor.fetchall() if most < 0 else cursor.fetchmany(most)
+    return [dict(zip(columns, row, strict=True)) for row in rows]
 
 
 def changed(path: str, *statements: Statement) -> int:

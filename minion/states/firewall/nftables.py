@@ -48,10 +48,11 @@ class _Rule(NamedTuple):
         """The place in words of nft."""
         return [nftables.family_of(self.place.family), self.place.table, self.place.chain]
 
-    def found(self, machine: Reader, to_come: ToCome) -> NftRule | None:
-        """None where the chain does not have it."""
+    def found(self, machine: Reader, to_come: ToCome, *, expected: bool = True) -> NftRule | None:
+        """None where the chain does not have it. `expected`: see `Tables.find`."""
+        tables = Tables(machine, self.place.family)
         try:
-            return Tables(machine, self.place.family).find(self.place.table, self.place.chain, self.text)
+            return tables.find(self.place.table, self.place.chain, self.text, expected=expected)
         except StateFailed:
             if _may_come(to_come):
                 return None
@@ -102,7 +103,7 @@ def delete(
     rule, family = _Rule.of(place, options), place.family
     absent = f"nftables rule for {name} already absent for {family} ({rule.text})"
     try:
-        found = rule.found(machine, to_come)
+        found = rule.found(machine, to_come, expected=False)
     except NftAbsent:
         raise
     except StateFailed:  # a table or chain that is not there has no rules

@@ -14,6 +14,9 @@ from minion.machine.plan import Change, Machine, Plan, Reader, StateFunction
 from minion.providers.stores import sqlite
 from minion.providers.stores.sqlite import Statement, identifier
 
+_SEVERAL = 2
+"""Rows that are read: what matches more than one is refused, however many they are."""
+
 
 class RowPlace(NamedTuple):
     """Which row of which file. `where_args`: values of the question marks in `where_sql`."""
@@ -111,7 +114,7 @@ def _rows(machine: Reader, place: RowPlace, to_come: ToCome) -> list[dict[str, A
     if machine.stat(place.db) is None:
         raise sqlite.lacking(f"There is no file {place.db}", to_come)
     question = f"SELECT * FROM {identifier(place.table)} WHERE {place.where_sql}"
-    found = sqlite.asked_of(place.table, place.db, question, _values(place))
+    found = sqlite.asked_of(place.table, place.db, question, _values(place), most=_SEVERAL)
     if found is None:
         raise sqlite.lacking(f"There is no table {place.table} in {place.db}", to_come)
     return found

@@ -4,6 +4,7 @@ import os
 import shutil
 import subprocess
 import uuid
+from pathlib import Path
 
 import pytest
 
@@ -13,6 +14,7 @@ from highstate.types import Chunk
 from minion.engine.engine import StateEngine
 from minion.execution import CallFailed, Context, Modules
 from minion.machine.machine import LocalMachine
+from minion.providers import at
 from minion.providers.at import AtJob, fitting
 
 WHEN = "12:34 2099-11-05"
@@ -105,6 +107,27 @@ def test_a_watch_adds_its_job_when_something_has_changed(tag):
     assert run(chunks, engine, test=False, clock=lambda: 0.0)["b"].changes["tag"] == tag
     assert applied(("watch", "b", {"timespec": WHEN}))[0].changes == {}
     assert subprocess.run(["atq"], capture_output=True, check=True).stdout
+
+
+def test_the_spool_says_what_the_programs_say(tag, monkeypatch):
+    call("at", WHEN, "echo", "one", tag=tag)
+    subprocess.run(["at", "-q", "z", "now + 3 days"], input=f"### SALT: {tag}\n### SALT: no", text=True, check=True)
+    applied(("present", "x", {"timespec": WHEN, "tag": tag, "user": USER}))
+    spool = next(Path(each) for each in at._SPOOLS if Path(each).exists())
+    unfinished = spool / "a0ffff01ffffff"  # as at leaves it until the job is whole
+    unfinished.write_text(f"### SALT: {tag}")
+    unfinished.chmod(0o600)
+    try:
+        read = at.jobs(LocalMachine(sources_port=MemoryFiles({})))
+    finally:
+        unfinished.unlink()
+    assert {(job.queue, job.user, job.tag) for job in read} >= {
+        ("a", "root", tag),
+        ("z", "root", tag),
+        ("a", USER, tag),
+    }
+    monkeypatch.setattr(at, "_SPOOLS", ())
+    assert read == at.jobs(LocalMachine(sources_port=MemoryFiles({})))
 
 
 def test_conditions_are_of_numbers_as_they_are_written():
