@@ -221,7 +221,8 @@ class Agent:
 
     def run(self) -> None:
         """Serve until `stop`."""
-        self._tasks.preload()
+        if self._visit is None:  # else there is one run as a rule, which imports what it needs itself
+            self._tasks.preload()
         self.links.start(time.monotonic())
         self._start_grains(time.monotonic())
         self._follow_drift()
@@ -495,7 +496,8 @@ class Agent:
 
     def _worker_ended(self, child: Child) -> None:
         self._files.forget(child)
-        self._workers.ended()
+        if self._visit is None:
+            self._workers.ended()
 
     def _send_from_jobs(self, message: ToController, controller: str) -> bool:
         """Send it; a document that could not be kept a moment ago is asked for again after a while."""

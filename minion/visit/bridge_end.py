@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import json
 import os
 import shutil
@@ -67,6 +68,7 @@ def serve(header: Mapping[str, Any], folder: str, to_controller: int) -> int:
         _say(to_controller, {"public": load_or_create(home / "pki" / "minion.key").public})
         listening = {port: _listen(sockets / str(port)) for port in PORTS}
         agent = _start_agent(config_dir, home / "log", drift=bool(header["drift"]))
+        gc.enable()
         return asyncio.run(_carry(listening, agent, to_controller))
     finally:
         shutil.rmtree(sockets, ignore_errors=True)
@@ -115,6 +117,8 @@ def _start_agent(config_dir: Path, log: Path, *, drift: bool) -> int:
         from minion.agent.agent import main
         from minion.agent.visit import AgentVisit
 
+        gc.freeze()  # what is imported stays
+        gc.enable()  # as `minion.visit.bootstrap` has not
         code = main(config_dir, visit=AgentVisit(checks_drift=drift))
     finally:
         sys.stderr.flush()

@@ -45,7 +45,7 @@ def measure() -> Iterator[Figure]:
     """Seconds until the command line has printed what all machines returned."""
     if os.geteuid() != 0:
         raise SystemExit("bench ssh: it starts a sshd that root comes in by: run it as root")
-    with tempfile.TemporaryDirectory(prefix="saltern-bench-") as name:
+    with tempfile.TemporaryDirectory(prefix="saltern-bench-", ignore_cleanup_errors=True) as name:
         folder = Path(name)
         states = "".join(_STATE.format(place=folder / "made" / str(number)) for number in range(5))
         for path, text in {"states/top.sls": "{}\n", "states/files.sls": states, "pillar/top.sls": "{}\n"}.items():
