@@ -16,6 +16,7 @@ from minion.execution.success import failure_of, has_changed
 from wire.messages import Call, Ending, Preview, Run, RunResult
 
 _LISTENER = "listener_"
+_MISSING_LISTENER = "Listen_Error_|-"
 _OTHERS_RUN = re.compile(r'The function "state\.\w+" is running as PID ')
 
 
@@ -134,10 +135,14 @@ def error_of(value: Any) -> str:
 
 
 def _by_key(value: Mapping[str, Any], keys: Collection[str]) -> dict[str, dict[str, Any]]:
-    """States by the keys of the document; a handler of `listen` has none there."""
+    """States by the keys of the document; handlers of `listen`, and a `listen` that names no state, have none there."""
     found = {key: value[tag] for key in keys if (tag := key.partition("#")[0]) in value}
-    found.update({key: state for key, state in value.items() if key.partition("_|-")[2].startswith(_LISTENER)})
+    found.update({key: state for key, state in value.items() if _of_listen(key)})
     return {key: _plain(state) for key, state in found.items()}
+
+
+def _of_listen(key: str) -> bool:
+    return key.startswith(_MISSING_LISTENER) or key.partition("_|-")[2].startswith(_LISTENER)
 
 
 def _plain(state: Mapping[str, Any]) -> dict[str, Any]:

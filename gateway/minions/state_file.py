@@ -19,7 +19,7 @@ _REQUISITES = frozenset(
     for kind in ("require", "watch", "onchanges", "onfail", "prereq")
     for suffix in ("", "_any", "_all")
     if (kind, suffix) not in {("prereq", "_any"), ("prereq", "_all")}
-) | {"listen"}
+) | {"listen", "listen_in"}
 _NOT_GIVEN = frozenset(("__prereq__", "__prerequired__", "__sls_included_from__", "__agg__"))
 """What Salt puts into chunks by itself."""
 

@@ -52,6 +52,13 @@ def test_a_key_that_comes_again_and_a_handler_of_listen():
     assert found.outcome == "changed"
 
 
+def test_a_listen_that_names_no_state_fails_the_run():
+    missing = "Listen_Error_|-listen_gone_|-listen_service_|-Listen_Error"
+    found = of_run({TAG: state(True), missing: state(False)}, keys=(TAG,))
+    assert set(found.states) == {TAG, missing}
+    assert found.outcome == "failed"
+
+
 def test_a_preview_says_what_it_would_find_after_it():
     preview = Preview(run_id="p", base="", digest="d", patch=[], check=True)
     assert of_run({TAG: state(None)}, preview).value == {}

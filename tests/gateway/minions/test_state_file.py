@@ -64,6 +64,16 @@ def test_a_part_leaves_out_what_names_none_of_it():
     assert found["x"]["service"] == ["running", {"order": 2}, {"require": [{"file": "/b"}]}]
 
 
+def test_a_part_leaves_out_who_is_to_listen_and_is_not_in_it():
+    chunks = keyed(
+        chunk("file", "managed", "/a", listen_in=[{"service": "x"}, {"service": "y"}]),
+        chunk("service", "running", "x"),
+        chunk("service", "running", "y"),
+    )
+    found = high(chunks, [key for key in chunks if "y" not in key.split("_|-")[1]])
+    assert found["/a"]["file"] == ["managed", {"order": 1}, {"listen_in": [{"service": "x"}]}]
+
+
 def test_what_salt_puts_into_chunks_is_not_given_back():
     found = high(keyed(chunk("file", "managed", "/a", __prereq__=True, __agg__=True, __sls_included_from__=["x"])))
     assert found["/a"]["file"] == ["managed", {"order": 1}]
