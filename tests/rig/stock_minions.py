@@ -158,7 +158,12 @@ class StockMinions:
     def _start(self, name: str, command: list[str]) -> None:
         with (self.folder / f"{name}.log").open("ab") as log:
             self._processes[name] = subprocess.Popen(
-                command, stdout=log, stderr=log, stdin=subprocess.DEVNULL, start_new_session=True
+                [Path(command[0]).absolute(), *command[1:]],
+                stdout=log,
+                stderr=log,
+                stdin=subprocess.DEVNULL,
+                start_new_session=True,
+                cwd=self.folder,  # Salt leaves files of a failed `check_cmd` there
             )
 
 

@@ -11,7 +11,9 @@ import json
 import os
 import re
 import shutil
+import subprocess
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -101,7 +103,9 @@ class TwoSides:
         files_pushed, after_push = self._files(), master.run(_TEST)
         self._fresh()
         ran, files = master.run(_APPLY), self._files()
-        again, ours_after = master.run(_TEST), gateway.run(_TEST)
+        with self._left_as_it_is():
+            again = master.run(_TEST)
+        ours_after = gateway.run(_TEST)
         self._fresh()
         called, files_called = gateway.run(_APPLY), self._files()
         yield "push", ran, pushed
@@ -139,6 +143,15 @@ class TwoSides:
         while self._target.exists():  # what a parallel state has begun may write still
             shutil.rmtree(self._target, ignore_errors=True)
         self._target.mkdir(parents=True)
+
+    @contextmanager
+    def _left_as_it_is(self) -> Iterator[None]:
+        """What is written here, as conditions do also under test=True, is not there after it."""
+        copy = self._target.with_name("kept")
+        subprocess.run(["cp", "-a", self._target, copy], check=True)
+        yield
+        shutil.rmtree(self._target)
+        copy.rename(self._target)
 
     def _files(self) -> dict[str, Any]:
         """Path -> kind, mode and content of all that states have left."""

@@ -73,9 +73,9 @@ class ForkedPrograms:
         return _read(answer["stdout"], answer["stderr"], key)
 
     def stop(self) -> None:
-        """End it."""
-        self._process.kill()
-        self._process.wait()
+        """End it, and close its pipes."""
+        with self._process:
+            self._process.kill()
 
 
 class MasterSide:
@@ -119,8 +119,10 @@ class MasterSide:
         for name, options in (("master", master), ("minion", minion)):
             (self._folder / "etc" / name).write_text(yaml.safe_dump(options))
             with (self._folder / f"{name}.log").open("wb") as log:
-                words: list[str | Path] = [self._bin / f"salt-{name}", "-c", self._folder / "etc"]
-                self._processes.append(subprocess.Popen(words, stdout=log, stderr=log, start_new_session=True))
+                words: list[str | Path] = [self._bin.absolute() / f"salt-{name}", "-c", self._folder / "etc"]
+                self._processes.append(
+                    subprocess.Popen(words, stdout=log, stderr=log, start_new_session=True, cwd=self._folder)
+                )
         deadline = time.monotonic() + PATIENCE
         while self.run(("test.ping",)) is not True:
             if time.monotonic() > deadline:
