@@ -79,7 +79,8 @@ def run_chunks(
 ) -> RunResult:
     """Run the chunks that are asked for; the others count as done, so that requisites on them are satisfied."""
     test = isinstance(request, Preview) or request.test
-    tells = job.settings.state_events is True and kind_of(request) != "drift"
+    quiet = isinstance(request, Preview) or kind_of(request) == "drift"
+    tells = job.settings.state_events is True and not quiet
     events = SentEvents(job.settings.id, request.run_id, job.folder, controller.wake, each_state=tells)
     aside = job.folder.blobs if isinstance(request, Preview) else None
     context = _context(job, lambda: desired, controller, events=events, aside=aside)
@@ -93,7 +94,7 @@ def run_chunks(
         job.settings.options.state,
         TriggerFile(job.settings.cachedir, whole=desired.chunks.keys()),
         stop,
-        None if isinstance(request, Preview) else events.on_result,
+        None if quiet else events.on_result,  # reactors would take a check for a state that was run
         job.on_start,
         resumed=True,
     )

@@ -42,6 +42,22 @@ def test_events_come_before_the_run_ends_and_once(controller, agents, desired_st
     assert kinds[-1] is RunResult, "the result comes after the events"
 
 
+def test_a_check_tells_nothing_of_its_states(controller, agents, desired_state):
+    """What reacts to `fire_event` would take each check for another run of the state."""
+    agents(state_events=True).start()
+    controller.next(Hello)
+    controller.desire(desired_state(("test", "succeed_with_changes", "acts", {"fire_event": "end"})))
+    controller.run("d1", kind="drift", test=True)
+    assert controller.result("d1").outcome == "ok"
+    controller.run("t1", test=True)
+    assert controller.result("t1").outcome == "pending"
+    controller.run("r1")
+    assert controller.result("r1").outcome == "changed"
+    assert told(controller, "d1") == []
+    assert told(controller, "t1") == ["salt/state_result/t1/web1/end"], "a test that somebody asks for is as Salt's"
+    assert told(controller, "r1") == ["salt/state_result/r1/web1/end"]
+
+
 def test_a_killed_agent_loses_and_repeats_nothing(controller, agents, desired_state, tmp_path):
     """The run goes on without the agent, and the next agent sends what it sent meanwhile."""
     agent = agents().start()
