@@ -353,7 +353,7 @@ class StockMinion:
     def _returned(self, load: Mapping[str, Any]) -> None:
         if self.jobs.returned(load):
             return
-        result = self._own_returns.result(load, time.time())
+        result = self._own_returns.result(load, time.time(), self._run_events.run_of_return(load.get("return")))
         if result is None:
             log.debug("event=return_not_asked_for minion=%s fun=%s", self.id, load.get("fun"))
         elif not self._outbox.has_room:

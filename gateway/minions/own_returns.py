@@ -57,13 +57,14 @@ class OwnReturns:
         self._id = minion_id
         self._queued: deque[_Begun] = deque(maxlen=_MOST_QUEUED)
 
-    def result(self, load: Mapping[str, Any], now: float) -> RunResult | None:
+    def result(self, load: Mapping[str, Any], now: float, told_as: str = "") -> RunResult | None:
         """The run that a return tells of; None where it is of none that the minion has begun by itself.
 
         Args:
             load: of `_return`, with the nonce of the request: one that comes again, since its answer was lost, has the
                 same.
             now: seconds since the epoch.
+            told_as: the run as whose events its states have told what they did; empty: none has.
         """
         jid, begun = str(load.get("jid")), _begun(load)
         if jid == _NOT_KEPT or (begun is not None and begun.schedule.startswith(_OF_SALT)):
@@ -79,7 +80,7 @@ class OwnReturns:
         seconds = _seconds(found.value)
         name = jid if _JID.fullmatch(jid) else str(load.get("nonce"))
         return RunResult(
-            run_id=f"{'scheduled' if begun.schedule else 'called'}-{self._id}-{name}",
+            run_id=told_as or f"{'scheduled' if begun.schedule else 'called'}-{self._id}-{name}",
             kind="call",
             generation=0,
             digest="",

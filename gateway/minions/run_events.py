@@ -2,9 +2,10 @@
 
 Their tags name a job and the minion. A minion may say such things of its own runs alone, so each goes to the controller
 as an event of the run that the job is; of what the minion has begun by itself, as one of `called-MINION-JID`, whose JID
-is that of the states (`salt-call` gives its return another). What waits is in memory, and lost where the gateway ends.
+is that of the states. The return of `salt-call`, or of a job of the minion's schedule, names no job: it is known by its
+states, which say when they began. What waits is in memory, and lost where the gateway ends.
 
-Source: `event` in `salt/state.py`.
+Source: `event` in `salt/state.py`, `call` in `salt/cli/caller.py`.
 """
 
 from __future__ import annotations
@@ -29,8 +30,14 @@ _OF_JOB = re.compile(r"salt/(job|state_result)/([^/]{1,64})/(.+)", re.DOTALL)
 _JID = re.compile(r"\d{20}")
 _RUNS = 64
 """Runs of a minion of which is remembered how many events were taken."""
+_MARKED = 8
+"""Events of a run by whose states its return is known."""
 _CHECK = "drift-"
 """How ids of runs begin that only look: what their states say is not told."""
+
+
+_Mark = tuple[str, ...]
+"""By which a state of one run is known among those of others."""
 
 
 @dataclass(slots=True)
@@ -44,6 +51,8 @@ class _RunsEvents:
     """How many of those that wait are in the message that was sent."""
     told: int = 0
     """How many there were."""
+    marks: list[_Mark] = field(default_factory=list)
+    """Of its first states, where the minion has begun it by itself."""
 
 
 class StockRunEvents:
@@ -80,12 +89,21 @@ class StockRunEvents:
         own = f"prog/{self._id}/" if found and found[1] == "job" else f"{self._id}/"
         if found is None or not found[3].startswith(own):
             return False
-        jid = found[2] if _JID.fullmatch(found[2]) else self._no_jid
-        run_id = self._run_of(found[2]) or f"called-{self._id}-{jid}"
+        asked, has_jid = self._run_of(found[2]), _JID.fullmatch(found[2]) is not None
+        run_id = asked or f"called-{self._id}-{found[2] if has_jid else self._no_jid}"
         if not run_id.startswith(_CHECK):
             self._add(run_id, f"salt/{found[1]}/{run_id}/{found[3]}", data)
+            marks, mark = self._runs[run_id].marks, _mark(data.get("ret"))
+            if mark and asked is None and has_jid and len(marks) < _MARKED:
+                marks.append(mark)
             self.tick(now)
         return True
+
+    def run_of_return(self, value: object) -> str:
+        """The run that the minion has begun by itself whose states have told what is returned; empty: none has."""
+        states = value.values() if isinstance(value, dict) else ()
+        marks = {mark for state in states if (mark := _mark(state))}
+        return next((run_id for run_id, run in reversed(self._runs.items()) if marks.intersection(run.marks)), "")
 
     def _add(self, run_id: str, tag: str, data: Mapping[str, Any]) -> None:
         run = self._runs.setdefault(run_id, _RunsEvents())
@@ -150,3 +168,10 @@ class StockRunEvents:
             self._full = False
         run.taken, run.sent = ack.taken, 0
         self.reconnected(now)
+
+
+def _mark(state: object) -> _Mark:
+    """What a state says of itself that no other run has; empty where it does not say when it began."""
+    if not isinstance(state, dict) or not state.get("start_time"):
+        return ()
+    return tuple(str(state.get(name))[:200] for name in ("__run_num__", "start_time", "duration", "name"))

@@ -195,6 +195,10 @@ def test_what_states_tell_is_told_to_the_controller(site, minion):
     history = site.rig.saltern("history", minion, "-n", "100", "--out", "json").stdout
     assert found["asked"] in history
     assert found["called"].startswith(f"called-{minion}-")
+    run = site.rig.wait(
+        "its return", lambda: [one for one in site.rig.history(minion) if one["run_id"] == found["called"]]
+    )
+    assert (run[0]["fun"], run[0]["state"]) == ("state.apply", "finished")
 
 
 def test_a_secret_is_in_no_job(site, minion):

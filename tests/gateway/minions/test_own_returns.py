@@ -39,6 +39,13 @@ def test_what_somebody_called_on_the_minion():
     assert (found.outcome, found.seconds, found.started) == ("changed", 1.5, 998.5)
 
 
+@pytest.mark.parametrize("more", [{}, {"schedule": "nightly"}])
+def test_what_its_states_have_told_before_has_their_id(more):
+    load = {"id": "web1", "retcode": 0, "jid": "req", "nonce": NONCE, "fun": "state.apply", "return": {TAG: STATE}}
+    found = OwnReturns("web1").result({**load, **more}, 1000.0, "called-web1-20261128123000999999")
+    assert (found.run_id, found.schedule) == ("called-web1-20261128123000999999", more.get("schedule", ""))
+
+
 @pytest.mark.parametrize(
     ("load", "outcome"),
     [

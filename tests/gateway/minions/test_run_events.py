@@ -58,6 +58,36 @@ def test_of_states_without_a_job_the_gateway_makes_one_up(controller):
     assert Controller().minion.take("salt/job/None/prog/web1/0", {}, 0.0)
 
 
+def state(number, start_time="13:00:00.000001", **more):
+    return {"__run_num__": number, "name": "x", "start_time": start_time, "duration": 1.5, "result": True, **more}
+
+
+def test_a_return_without_a_job_is_known_by_its_states(controller):
+    """As `salt-call` returns: the id of the job that its states named stands nowhere in it."""
+    run = f"called-web1-{CALLED}"
+    for number in range(12):
+        controller.minion.take(f"salt/job/{CALLED}/prog/web1/{number}", {"ret": state(number)}, 0.0)
+    controller.minion.take(f"salt/job/{JID}/prog/web1/0", {"ret": state(0, "12:00:00.000001")}, 0.0)
+    returned = {f"tag{number}": state(number, changes={"a": 1}) for number in range(20)}
+    assert controller.minion.run_of_return(returned) == run
+    assert controller.minion.run_of_return(returned) == run, "one that comes again since its answer was lost"
+    assert controller.minion.run_of_return({"tag": state(0, "12:00:00.000001")}) == "", "a job that was asked for"
+    for other in ({"tag": state(0, "13:00:00.000002")}, {"tag": state(0, duration=2)}, {"tag": 3}, {}, [], None, "x"):
+        assert controller.minion.run_of_return(other) == ""
+
+
+@pytest.mark.parametrize("told", [{}, {"ret": None}, {"ret": state(0, "")}, {"ret": {"name": "x"}}])
+def test_what_says_not_when_it_began_is_known_by_nothing(controller, told):
+    controller.minion.take(f"salt/job/{CALLED}/prog/web1/0", told, 0.0)
+    assert controller.minion.run_of_return({"tag": told.get("ret")}) == ""
+
+
+def test_states_without_a_job_of_several_runs_are_told_apart_by_nobody(controller):
+    """Their events share a run; a return each would be one return."""
+    controller.minion.take("salt/job/None/prog/web1/0", {"ret": state(0)}, 0.0)
+    assert controller.minion.run_of_return({"tag": state(0)}) == ""
+
+
 @pytest.mark.parametrize(
     "tag",
     [
