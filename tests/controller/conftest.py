@@ -35,6 +35,7 @@ from controller.schema.events import EventView, WhyStep, WhyView
 from controller.schema.fleet.activity import ActiveRun, ActivityQuery, ActivityView
 from controller.schema.fleet.comparisons import MinionComparison, SaltsSide
 from controller.schema.fleet.minion_pages import MinionPage, MinionPageQuery
+from controller.schema.fleet.replacements import ReplacementQuestion, ReplacementView
 from controller.schema.fleet.status import (
     FleetStatusView,
     GroupCondition,
@@ -123,6 +124,10 @@ class Desk:
         """Who called, of what changes something."""
         self.listeners = 0
         self.broken_stream = False
+        self.replaced: dict[str, list[ReplacementView]] = {}
+        """How the replacement of the agent of each goes on: one step each time that it is asked for."""
+        self.stuck = threading.Event()
+        """Set once somebody waits for what never comes."""
 
     def _match(self, target: TargetExpression | None) -> list[str]:
         if target is None:
@@ -386,8 +391,35 @@ class Desk:
         return names
 
     async def compare_with_master(self, theirs: SaltsSide) -> MinionComparison:
-        """The same but for db1, which compiles to nothing."""
+        """The same but for db1, which compiles to nothing, and for web2, which takes for ever."""
+        if theirs.minion == "web2":
+            await self._wait_for_ever()
         return MinionComparison(minion=theirs.minion, verdict="not compared" if theirs.minion == "db1" else "same")
+
+    async def _wait_for_ever(self) -> None:
+        self.stuck.set()
+        await asyncio.Event().wait()
+
+    def replacements(self) -> Sequence[ReplacementView]:
+        """Those of `replaced`."""
+        return [steps.pop(0) if len(steps) > 1 else steps[0] for steps in self.replaced.values()]
+
+    async def replace_agents(self, question: ReplacementQuestion, *, user: str = "") -> AsyncIterator[ReplacementView]:
+        """That of db1 is refused, those of the others end well, and of web2 no end comes."""
+        self.users.append(user)
+        return self._replaced(question)
+
+    async def _replaced(self, question: ReplacementQuestion) -> AsyncIterator[ReplacementView]:
+        for name in self._match(question.target):
+            if name == "db1":
+                yield ReplacementView(minion=name, to=question.to, step="refused", why="it is not connected")
+            elif question.test:
+                yield ReplacementView(minion=name, to=question.to, step="planned", plan=("install",))
+            else:
+                yield ReplacementView(minion=name, to=question.to, step="installing")
+                if name == "web2":
+                    await self._wait_for_ever()
+                yield ReplacementView(minion=name, to=question.to, step="done", notes=("returner: not taken",))
 
     async def confirm(self, target: TargetExpression, *, user: str = "") -> Sequence[str]:
         """Something waits on all but db1."""

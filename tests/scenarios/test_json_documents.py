@@ -122,7 +122,7 @@ ELSEWHERE = {
     "doctor": "scenarios/test_doctor.py",
     "migrate compare": "controller/migration",
     "migrate shadow": "scenarios/test_gateway_shadow.py",
-    "migrate agent": "scenarios/test_replace_agent.py",
+    "migrate agent": "controller/cli/test_migrate_agents.py",
     "init": "controller/setup/test_init.py",
     "swarm": "scenarios/test_swarm.py",
     "ssh": "scenarios/test_ssh.py",

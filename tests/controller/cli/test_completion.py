@@ -68,6 +68,16 @@ def test_bash_completes_what_the_controller_knows(served, complete):
     assert complete("cat", "--env", "env") == ["environment"]
 
 
+def test_bash_completes_what_replaces_agents(served, complete):
+    assert complete("migrate", "st") == ["status"]
+    assert complete("migrate", "agent", "we") == ["web1", "web2"]
+    assert complete("migrate", "agent", "web1", "--to", "") == ["saltern", "salt"]
+    assert complete("migrate", "agent", "web1", "--ba") == ["--batch"]
+    assert complete("migrate", "agent", "-L", "db1,web") == ["db1,web1", "db1,web2"]
+    assert complete("migrate", "shadow", "we") == ["web1", "web2"]
+    assert complete("migrate", "status", "--wa") == ["--watch"]
+
+
 def test_bash_completes_functions_and_imports_one_module_for_them(complete):
     assert complete("run", "*", "test.pi") == ["test.ping"]
     assert "pip." in complete("run", "*", "pi")
