@@ -10,6 +10,13 @@ from collections.abc import Callable, Mapping
 
 from minion.agent.controllers.failover import FailoverChoice
 from wire.address import Address
+from wire.client import Timing
+
+SILENCE = 60.0
+"""Seconds without a sign of life until the controller is gone: a process with many minions may be busy."""
+
+SHORTEST_HANDSHAKE = 5.0
+"""Seconds that a controller has for one at the least: it may be busy with those of others."""
 
 
 class ControllerPlaces:
@@ -17,11 +24,20 @@ class ControllerPlaces:
 
     Args:
         addresses: of each by its name, in the order of the configuration; at least one.
+        alive_interval: seconds between two signs of life that the gateway's own link asks for, which finds a controller
+            gone that has been silent for twice as long; 0: as the links of minions do.
     """
 
-    def __init__(self, addresses: Mapping[str, Address]) -> None:
+    def __init__(self, addresses: Mapping[str, Address], *, alive_interval: float = 0.0) -> None:
         self._addresses = dict(addresses)
         self._choice = FailoverChoice(list(addresses))
+        self.own_timing = self.timing = Timing(silence=SILENCE)
+        """Of the gateway's own link, which the others follow, and of these."""
+        if alive_interval:
+            silence = 2 * alive_interval
+            # One that is frozen lets itself be dialled, and answers no handshake.
+            handshake = min(self.timing.handshake, max(silence, SHORTEST_HANDSHAKE))
+            self.own_timing = Timing(heartbeat=alive_interval, silence=silence, handshake=handshake)
         self.reached = ""
         """Name of the controller that answers now; empty: none does."""
         self.pause = 0.0

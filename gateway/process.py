@@ -41,7 +41,8 @@ def main(config_dir: Path, log_level: str | None = None) -> int:
         log_to_stderr(log_level or settings.log_level, settings.log_file, shape=LogShape(form=settings.log_format))
         for warning in settings.warnings:
             log.warning("event=setting_questionable warning=%s", warning)
-        places = ControllerPlaces(controllers_of(settings, config_dir))
+        addresses = controllers_of(settings, config_dir)
+        places = ControllerPlaces(addresses, alive_interval=settings.master_alive_interval)
         gateways_before(settings)
         take_folders(settings, config_dir)
         own = gateway_key(settings)

@@ -20,6 +20,7 @@ from minion.config.files import BadMinionSettings
 from minion.config.names import LogFormat
 from minion.config.rules import (
     AbsolutePath,
+    Amount,
     ControllerKeyTexts,
     Hosts,
     LogLevel,
@@ -33,7 +34,6 @@ from options.kinds import Flag, Names, Wanted
 from wire.address import Address
 
 Interval: TypeAlias = Annotated[float, Wanted("a number of seconds from 1", ge=1)]
-
 LOCK_FILE = "gateway.lock"
 """In `pki_dir` and `cachedir`: held by the gateway that uses them."""
 CONTROLLER_FILE = "controller.json"
@@ -48,6 +48,7 @@ RULES: Mapping[str, Any] = {
     "relay_key": ControllerKeyTexts,
     "controller_port": Port,
     "controller_publish_port": Port,
+    "master_alive_interval": Amount,
     "interface": MinionText,
     "publish_port": Port,
     "ret_port": Port,
@@ -81,6 +82,9 @@ class GatewaySettings:
     of what `controller` has to keys."""
     controller_port: int = 4506
     controller_publish_port: int = 4505
+    master_alive_interval: float = 0.0
+    """Seconds between two signs of life that the controller is asked for; one that is silent for twice as long is gone.
+    0: it is gone after 60 s."""
     interface: str = "0.0.0.0"  # noqa: S104 - as a master: minions come from anywhere, and show their keys
     publish_port: int = 4505
     ret_port: int = 4506

@@ -24,7 +24,7 @@ from gateway.protocol.rsa_keys import GatewayKey, salt_fingerprint
 from minion.agent.controllers.controller_keys import ControllerKeys
 from minion.agent.controllers.key_rotation import KeyRotation
 from minion.agent.controllers.session import AgentSession, SessionPorts
-from wire.client import Connected, Connection, ConnectionEvent, Disconnected, HandshakeFailed, Timing
+from wire.client import Connected, Connection, ConnectionEvent, Disconnected, HandshakeFailed
 from wire.keys import KeyPair, fingerprint
 from wire.messages import (
     AliveInterval,
@@ -42,8 +42,6 @@ from wire.messages import (
     ToMinion,
 )
 
-SILENCE = 60.0
-"""Seconds without a sign of life until the controller is gone: a process with many minions may be busy."""
 FOLLOW_SECONDS = 1.0
 """Within which the connections of all minions follow to another controller."""
 
@@ -121,7 +119,8 @@ class StockLink:
         """Which the connection expects."""
         self._address = side.places.address
         self._heard = heard
-        self._connection = Connection(self._address, keys, timing=Timing(silence=SILENCE), context=side.context)
+        timing = side.places.timing if heard is None else side.places.own_timing
+        self._connection = Connection(self._address, keys, timing=timing, context=side.context)
         self._connection.change_controller_key(self._controller_key)
         self._key_request = key_request
         self._hello = hello

@@ -1,7 +1,9 @@
 """A gateway with several controllers of one database: kill -9 of one costs no job, and nothing is done twice."""
 
 import json
+import os
 import shutil
+import signal
 import subprocess
 import tempfile
 from pathlib import Path
@@ -17,6 +19,7 @@ pytestmark = [
     pytest.mark.skipif(not VENVS, reason="SALT_MINION_VENVS names no virtualenv with salt-minion"),
 ]
 MINION = "web1"
+ALIVE_SECONDS = 2
 WEB = """
 {out}.marker:
   file.managed:
@@ -56,7 +59,11 @@ class Site:
         self.stock = StockMinions(
             self.first,
             folder / "stock",
-            {"controller": list(self.cluster.hosts), "metrics_textfile": str(self.metrics)},
+            {
+                "controller": list(self.cluster.hosts),
+                "metrics_textfile": str(self.metrics),
+                "master_alive_interval": ALIVE_SECONDS,
+            },
             log_level="info",
         )
         self.stock.start_gateway()
@@ -146,3 +153,46 @@ def test_a_killed_controller_costs_no_job_and_no_push(site):
     assert out.read_text() == "one\ntwo\nthree\nfour\n"
     changes = [line for line in stock.log("gateway").splitlines() if "event=controller_changed" in line]
     assert [line.partition("controller=")[2] for line in changes] == [f"{two} before={one}", f"{one} before={two}"]
+
+
+@pytest.mark.timeout(400)
+def test_a_frozen_controller_is_left_and_does_nothing_when_it_wakes(site):
+    """A job and a push go on meanwhile; their results, and what the gateway had for the frozen one, count once."""
+    first, second, stock, out = site.first, site.second, site.stock, site.out
+    one, two = site.cluster.hosts
+    stock.wait("the metrics to name it", lambda: site.used() == [one])
+    counted, gate = out.with_suffix(".count"), out.with_suffix(".gate")
+    gate.touch()
+    pushed = first.push("second", {"states/web.sls": ("contents: one", "contents: two")})
+    stock.wait("the push to run", lambda: out.read_text() == "one\ntwo\n")
+    script = f"echo ran >> {counted}; while [ -e {gate} ]; do sleep 0.1; done; echo done"
+    first.saltern("run", MINION, "cmd.run", script, "--async")
+    stock.wait("the job to begin", counted.exists)
+
+    frozen = first.pid("controller")
+    os.kill(frozen, signal.SIGSTOP)
+    try:
+        gate.unlink()  # both end while no controller takes their results
+        site.cluster.wait_leader(1)
+        stock.wait("the metrics to name the other", lambda: site.used() == [two])
+        second.wait_applied(pushed, [MINION], patience=120)
+        stock.wait("the result of the job", lambda: [each["outcome"] for each in jobs(second, script)] == ["ok"])
+        third = first.push("third", {"states/web.sls": ("contents: two", "contents: three")})
+        second.wait_applied(third, [MINION], patience=120)
+    finally:
+        os.kill(frozen, signal.SIGCONT)
+    assert first.exit_code("controller", 60) == 1
+    assert "another controller leads now" in first.log("controller", 2000)
+
+    fourth = first.push("fourth", {"states/web.sls": ("contents: three", "contents: four")})
+    second.wait_applied(fourth, [MINION], patience=120)
+    [job] = jobs(second, script)
+    assert json.loads(second.saltern("show", job["run_id"], "--out", "json").stdout)["value"] == "done"
+    assert counted.read_text() == "ran\n"
+    assert out.read_text() == "one\ntwo\nthree\nfour\n", "each push ran once"
+    assert [run["outcome"] for run in runs_of(second, "apply")] == ["changed"] * 4
+    assert site.used() == [two]
+
+
+def jobs(rig, script):
+    return [run for run in runs_of(rig, "call") if script[:20] in str(run)]
