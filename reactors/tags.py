@@ -62,16 +62,18 @@ def key(minion: str, act: str, fingerprint: str, user: str) -> TaggedData:
     return KEY, {"id": minion, "act": act, "result": True, "fingerprint": fingerprint, "user": user}
 
 
-def minion_start(minion: str, time: str) -> Sequence[TaggedData]:
+def minion_start(minion: str, time: str, grains: Mapping[str, Any] | None = None) -> Sequence[TaggedData]:
     """A minion has connected: the event of today, and the one that old reactors wait for.
 
     Args:
         minion: its id.
         time: as people read it.
+        grains: those that its `start_event_grains` names.
     """
     text = f"Minion {minion} started at {time}"
     tag = f"salt/minion/{minion}/start"
-    about = {"id": minion, "cmd": "_minion_event", "pretag": None, "data": text}
+    about: dict[str, Any] = {"id": minion, "cmd": "_minion_event", "pretag": None, "data": text}
+    about |= {"grains": dict(grains)} if grains else {}
     return (tag, {**about, "tag": tag}), (MINION_START, {**about, "tag": MINION_START})
 
 

@@ -51,6 +51,9 @@ MOST_METADATA = 16 * 1024
 MOST_RUN_EVENTS = 500
 """Events that a run may send, and that one message may hold."""
 
+MOST_START_GRAINS = 100
+"""Grains in the event of a minion's start."""
+
 MOST_UNNAMED = 1000
 """Resources in one `PruneReport`."""
 
@@ -136,6 +139,10 @@ class Hello(_Message, tag="hello", frozen=True, kw_only=True):
     """`Autonomy.digest` of the rules that it has; empty: it has none."""
     confirmed: Name = ""
     """`Confirmed.digest` of the rules that it has; empty: it has none."""
+    starts: bool = True
+    """Whether its start may be told now; False: it says Hello again, when it knows what belongs to that."""
+    start_grains: Annotated[tuple[Name, ...], Meta(max_length=MOST_START_GRAINS)] = ()
+    """Names of the grains that the event of its start has (`start_event_grains`)."""
 
 
 class Grains(_Message, tag="grains", frozen=True, kw_only=True):

@@ -97,6 +97,8 @@ class Greetings:
             confirmed=message.confirmed,
             relay=incoming.relay,
             agent=message.agent,
+            starts=message.starts,
+            start_grains=message.start_grains,
         )
 
     def _connect(self, session: Session, known: MinionRecord | None, unfinished: Sequence[RunRecord]) -> None:
@@ -106,9 +108,9 @@ class Greetings:
         self.replies.greet(session)
         if CHECKS_CALLS in session.takes:
             self._check_calls(session.key, unfinished)
-        started = 0
+        told = before is not None and before.starts
+        started = self._say_started(session) if session.starts and not told else 0
         if before is None:
-            started = self._say_started(session)
             relay = {"relay": session.relay} if session.relay else {}
             log.info("minion connected", minion=minion, **relay)
         self.reconcilers.builds.connected(minion, started)
@@ -129,7 +131,8 @@ class Greetings:
     def _say_started(self, session: Session) -> int:
         """Publish that a minion has connected, in both of Salt's forms; the id of the first event."""
         at = time.asctime(time.gmtime(self.context.clock()))
-        new, old = tags.minion_start(session.minion, at)
+        grains = {name: session.grains[name] for name in session.start_grains if name in session.grains}
+        new, old = tags.minion_start(session.minion, at, grains)
         event = self.context.bus.publish(new[0], {**new[1], "session": session.session})
         self.context.bus.publish(*old, cause=event.id)
         return event.id

@@ -150,6 +150,10 @@ class Session:
     """Keys of chunks that it says still have to act on a change."""
     takes: frozenset[str] = frozenset()
     """See `Hello.takes`."""
+    starts: bool = True
+    """See `Hello.starts`."""
+    start_grains: tuple[str, ...] = ()
+    """See `Hello.start_grains`."""
     problems: tuple[str, ...] = ()
     """What it says is wrong with its own configuration."""
     progress: dict[str, Progress] = field(default_factory=dict)

@@ -70,7 +70,7 @@ class CommandPorts:
         pillar: gives the pillar of the minion, which has these grains.
         returned: takes what the minion returns.
         event: takes an event of the minion, tag and data.
-        started: is told that the minion has started.
+        started: is told that the minion has started, and which grains its event has.
         top_sls: gives the SLS of the document, by saltenv.
     """
 
@@ -80,7 +80,7 @@ class CommandPorts:
     pillar: Callable[[Mapping[str, Any]], Awaitable[Mapping[str, Any]]]
     returned: Callable[[Mapping[str, Any]], None]
     event: Callable[[str, Mapping[str, Any]], None]
-    started: Callable[[], None]
+    started: Callable[[object], None]
     top_sls: Callable[[], Mapping[str, Sequence[str]]]
     nonce: Callable[[], str]
 
@@ -190,7 +190,7 @@ class Commands:
                 continue
             tag, data = each["tag"], each.get("data")
             if tag.startswith(_STARTS):
-                self._ports.started()
+                self._ports.started(load.get("grains"))
             else:
                 self._ports.event(tag, data if isinstance(data, dict) else {"data": data})
         return True

@@ -168,6 +168,11 @@ class StockLink:
             self._session.send_hello(time.monotonic())
         self._woken.set()
 
+    def tell_again(self) -> None:
+        """What is said of the minion at first has changed."""
+        if self.online:
+            self._session.tell_again()
+
     def leave(self) -> None:
         """The minion does not answer any more: the controller hears no more of it until it is `ready`."""
         self._connection.send(Bye())

@@ -32,6 +32,7 @@ from gateway.minions.questions import OpenQuestions
 from gateway.minions.run_events import StockRunEvents
 from gateway.minions.runs import StockRunPorts, StockRuns
 from gateway.minions.standing import Claim, EarlierGateways, GatewayStanding, SaidTwice
+from gateway.minions.starts import StockStart
 from gateway.protocol.crypticle import Crypticle, new_key
 from gateway.protocol.rsa_keys import salt_fingerprint
 from gateway.publications import Publications
@@ -126,6 +127,7 @@ class StockMinion:
         self._folder = place.folder / minion_id
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._grains = StockGrains(self._folder, minion_id)
+        self._start = StockStart(self._folder)
         self._session_name = secrets.token_hex(8)
         self._session, self._session_from = Crypticle(new_key()), time.monotonic()
         self._documents = StockDocuments(self._folder, minion_id, shadow_at_first=place.shadow)
@@ -185,7 +187,7 @@ class StockMinion:
             top_sls=self._documents.top_sls,
             returned=self._returned,
             event=self._event,
-            started=self.jobs.restarted,
+            started=self._started,
             nonce=lambda: secrets.token_hex(16),
         )
 
@@ -369,6 +371,11 @@ class StockMinion:
         except EventNotQueued as error:
             log.warning("event=event_dropped minion=%s tag=%s why=%s", self.id, tag[:200], error)
 
+    def _started(self, grains: object) -> None:
+        self.jobs.restarted()
+        if self._start.said(grains):
+            self._link.tell_again()
+
     def _know_grains(self, grains: Mapping[str, Any]) -> None:
         online, first = self._link.online, not self._grains.known
         is_new = self._grains.learn(grains, of_any_process=online)
@@ -392,6 +399,8 @@ class StockMinion:
     def _hello(self) -> Hello | None:
         if not self._grains.known or not self.presence.is_there:
             return None
+        if not self._start.known:
+            self._start.waits(time.monotonic())
         return Hello(
             id=self.id,
             grains=dict(self._grains.known),
@@ -406,6 +415,8 @@ class StockMinion:
                 SETS_INTERVAL,
                 *((ROTATE_KEY,) if self._standing.alone else ()),
             ),
+            starts=self._start.known,
+            start_grains=self._start.grains,
         )
 
     @property
@@ -424,6 +435,8 @@ class StockMinion:
             self._outbox.tick(now)
             await self._outbox.make_durable()
             self._run_events.tick(now)
+            if self._start.is_overdue(now):
+                self._link.tell_again()
             if not (self._standing.alone or self._standing.speaks or self.is_here) and self._is_forgotten(now):
                 self._link.forget_key_state()
             if self._link.online and (events := self._events.due(now)) is not None and self._link.send(events):

@@ -698,6 +698,7 @@ class Agent:
             takes=TAKES,
             autonomy=self._remediation.digest,
             confirmed=self._going_back.digest,
+            start_grains=self._settings.start_event_grains,
         )
 
     def _tell_all(self) -> None:

@@ -152,6 +152,7 @@ RULES: Mapping[str, Any] = {
     "enrolment_token": MinionText,
     "enrolment_token_file": OptionalPath,
     "autosign_grains": GrainNames,
+    "start_event_grains": GrainNames,
     "root_dir": AbsolutePath,
     "pki_dir": AbsolutePath,
     "cachedir": AbsolutePath,

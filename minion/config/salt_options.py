@@ -152,7 +152,7 @@ NEEDLESS: tuple[tuple[str, str], ...] = (
         "tokens and users of the system are known to the controller itself",
         "django_auth_path django_auth_settings eauth_acl_module auth_events auth_events_autosign_grains",
     ),
-    ("events of keys are always there (docs/events.md)", "auth_events_pend_autosign_grains start_event_grains"),
+    ("events of keys are always there (docs/events.md)", "auth_events_pend_autosign_grains"),
     ("modules are found when they are first used", "enable_zip_modules global_state_conditions"),
     ("what is sent at once is bounded by `limits`", "salt_cp_chunk_size"),
     ("grains of graphics cards are read where the minion's configuration says so", "enable_gpu_grains enable_lspci"),
@@ -180,8 +180,8 @@ NEEDLESS: tuple[tuple[str, str], ...] = (
         grains_dirs grains_refresh_every enable_fqdns_grains id master master_alive_interval
         master_failback master_failback_interval master_port master_shuffle master_tries master_type mine_enabled
         mine_interval random_master retry_dns retry_dns_count return
-        returner_dirs state_queue states_dirs utils_dirs sock_dir extension_modules grains_refresh_pre_exec
-        default_include""",
+        returner_dirs start_event_grains state_queue states_dirs utils_dirs sock_dir extension_modules
+        grains_refresh_pre_exec default_include""",
     ),
     (
         "a controller knows relays by their accepted keys, and waits for nothing of theirs (docs/relay.md)",

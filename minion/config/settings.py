@@ -63,6 +63,8 @@ class MinionSettings(NamedTuple):
     """A file that has it."""
     autosign_grains: tuple[str, ...] = ()
     """Names of grains that are told with the key, by which the controller may accept it."""
+    start_event_grains: tuple[str, ...] = ()
+    """Names of the grains that the event of the minion's start has."""
     root_dir: Path = Path("/")
     pki_dir: Path = Path("/etc/saltern/pki/minion")
     cachedir: Path = Path("/var/cache/saltern/minion")

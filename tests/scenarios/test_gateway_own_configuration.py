@@ -38,7 +38,7 @@ def site(request):
     }
     with gateway_site(folder, tree) as (rig, stock):
         venv = VENVS[request.param]
-        stock.start_minion(venv, MINION)
+        stock.start_minion(venv, MINION, {"start_event_grains": ["os", "saltversion"]})
         stock.wait("its key waits", lambda: MINION in rig.keys("pending"))
         rig.saltern("key", "accept", MINION, "--yes")
         rig.wait_applied(rig.head(), [MINION], patience=120)
@@ -49,6 +49,24 @@ def site(request):
 
         yield rig, stock, folder, again
     shutil.rmtree(folder, ignore_errors=True)
+
+
+def starts(rig):
+    """What the events of its starts have told of its grains, oldest first."""
+    lines = rig.saltern("events", "--no-follow", f"salt/minion/{MINION}/start", "--out", "json").stdout.splitlines()
+    return [json.loads(line)["data"].get("grains") for line in lines]
+
+
+def test_the_event_of_each_start_has_the_grains_that_it_shall(site):
+    rig, stock, _, again = site
+    version = next(row["agent"] for row in rig.ask("/minions/presence") if row["minion"] == MINION).split()[-1]
+    grains = {
+        "os": json.loads(rig.saltern("run", MINION, "grains.get", "os", "--static", "--out", "json").stdout)[MINION]
+    }
+    assert stock.wait("its start", lambda: starts(rig)) == [{**grains, "saltversion": version}]
+    again(start_event_grains=["os", "saltversion"])
+    stock.wait("its next start", lambda: starts(rig)[1:])
+    assert starts(rig) == [{**grains, "saltversion": version}] * 2
 
 
 def called(rig, fun):

@@ -45,6 +45,7 @@ def _example(kind: type[msgspec.Struct]) -> msgspec.Struct:
         "ExitCode": -9,
         "Annotated[tuple[Name, ...], Meta(max_length=10000)]": ("a", "b"),
         "Annotated[tuple[Name, ...], Meta(max_length=100)]": ("a", "b"),
+        "Annotated[tuple[Name, ...], Meta(max_length=MOST_START_GRAINS)]": ("a", "b"),
         "Annotated[tuple[PathText, ...], Meta(max_length=1000)]": ("a", "b"),
         "Annotated[tuple[ChunkKey, ...], Meta(max_length=1000)]": ("a", "b"),
         "Annotated[tuple[PathText, ...], Meta(max_length=100)]": ("a", "b"),

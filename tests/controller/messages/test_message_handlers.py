@@ -352,6 +352,27 @@ def test_a_minion_is_asked_for_calls_without_a_result(rig):
     assert sorted(asked.run_ids) == ["compiled", "sent"]
 
 
+def test_the_start_is_told_with_the_grains_that_it_shall_have(rig):
+    with rig.handlers.context.bus.subscribe("*start*") as heard:
+        say(rig, Hello(id="web1", grains={"os": "Debian", "cpus": 4}, start_grains=("os", "away")))
+        say(rig, Hello(id="web1", grains={"os": "Debian"}, start_grains=("os",)))
+        said = heard.drain()
+    assert [event.tag for event in said] == ["salt/minion/web1/start", "minion_start"], "once"
+    assert [event.data["grains"] for event in said] == [{"os": "Debian"}] * 2
+
+
+def test_the_start_waits_for_whoever_says_so(rig):
+    with rig.handlers.context.bus.subscribe("*start*") as heard:
+        say(rig, Hello(id="web1", grains={"os": "Debian"}, starts=False))
+        say(rig, Hello(id="web1", grains={"os": "Debian"}, starts=False))
+        assert not heard.drain()
+        say(rig, Hello(id="web1", grains={"os": "Debian"}))
+        say(rig, Hello(id="web1", grains={"os": "Debian"}))
+        said = heard.drain()
+    assert [event.tag for event in said] == ["salt/minion/web1/start", "minion_start"]
+    assert not any("grains" in event.data for event in said)
+
+
 def test_a_stranger_gets_no_more_than_where_its_key_stands(rig):
     say(rig, KeyRequest(id="web1"), minion=None)
     assert rig.server.sent == [(KEY, KeyState(state="pending"))]

@@ -136,3 +136,9 @@ def test_a_message_of_a_newer_controller_is_refused_by_name(controller, agents, 
     controller.desire(desired_state(("test", "nop", "a")))
     controller.run("r2")
     assert controller.result("r2").outcome == "ok"
+
+
+def test_the_hello_names_the_grains_of_the_start(controller, agents):
+    agents(start_event_grains=["os", "id"]).start()
+    hello = controller.next(Hello)
+    assert (hello.start_grains, hello.starts) == (("os", "id"), True)
