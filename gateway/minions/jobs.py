@@ -106,11 +106,24 @@ class StockJobs:
         return self.new_jid()
 
     async def run(
-        self, fun: str, args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None, *, jid: str = ""
+        self,
+        fun: str,
+        args: Sequence[Any] = (),
+        kwargs: Mapping[str, Any] | None = None,
+        *,
+        jid: str = "",
+        asker: str = "",
     ) -> StockReturn:
         """Run a function there until it has returned or is lost. Whoever waits may stop; the job goes on.
 
         In shadow nothing is published that may change something, whoever asks.
+
+        Args:
+            fun: the function.
+            args: its arguments.
+            kwargs: its named ones.
+            jid: the id of the job; empty: a new one.
+            asker: the minion that has it run (`publish.publish`), which the function gets as `__pub_id`.
         """
         jid = jid or self.new_jid(alike(fun, args, kwargs or {}))
         try:
@@ -120,7 +133,7 @@ class StockJobs:
             return StockReturn(lost=DEAF)
         if self._in_shadow() and not only_looks(fun, kwargs or {}):
             return StockReturn(lost=IN_SHADOW, ending="refused")
-        self._say(jid, fun, args, kwargs or {})
+        self._say(jid, fun, args, kwargs or {}, asker=asker)
         return await self.wait(jid)
 
     async def wait(self, jid: str) -> StockReturn:
@@ -212,10 +225,18 @@ class StockJobs:
         self._say(self.new_jid(alike(fun, args, {})), fun, args, {})
 
     def _say(
-        self, jid: str, fun: str, args: Sequence[Any], kwargs: Mapping[str, Any], address: str | None = None
+        self,
+        jid: str,
+        fun: str,
+        args: Sequence[Any],
+        kwargs: Mapping[str, Any],
+        address: str | None = None,
+        asker: str = "",
     ) -> None:
         named = [{"__kwarg__": True, **kwargs}] if kwargs else []
         job = {"jid": jid, "fun": fun, "arg": [*args, *named], "ret": "", "user": "saltern"}
+        if asker:
+            job["id"] = asker  # above what the asker itself gives as `__pub_id`: policies of authorities go by it
         self._publications.add(self._id, job, self.address if address is None else address)
 
 

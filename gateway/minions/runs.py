@@ -307,7 +307,7 @@ class StockRuns:
             args = (self._jids[named], *args[1:])
         if call.fun in _QUEUED:
             kwargs.setdefault("queue", True)
-        return await jobs.run(call.fun, args, kwargs, jid=jid)
+        return await jobs.run(call.fun, args, kwargs, jid=jid, asker=call.asker)
 
     async def _within_limit(self, call: Call, jid: str, work: Awaitable[StockReturn]) -> StockReturn:
         """Have a function end at the limit of its call."""

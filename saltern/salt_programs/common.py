@@ -173,6 +173,12 @@ def _printable(value: Any) -> Any:
             return value
 
 
+def one_name(names: Sequence[str]) -> None:
+    """Refuse `-d` with more than one function or module."""
+    if len(names) > 1:
+        raise click.UsageError("You can only get documentation for one method at one time.")
+
+
 def fail(message: str, code: int = 1) -> NoReturn:
     """End the program."""
     click.echo(message, err=True)

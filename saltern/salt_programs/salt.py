@@ -10,7 +10,16 @@ import click
 from controller.cli.options import delimited
 from minion.call.arguments import parse, value_of
 from saltern.client import LocalClient
-from saltern.salt_programs.common import NO_MINIONS, Output, fail, options_of, output_of, run, shared_options
+from saltern.salt_programs.common import (
+    NO_MINIONS,
+    Output,
+    fail,
+    one_name,
+    options_of,
+    output_of,
+    run,
+    shared_options,
+)
 
 _KINDS = {
     "pcre": ("-E", "--pcre"),
@@ -87,7 +96,7 @@ def command(words: Sequence[str], **given: Any) -> int:
             output.show(local.gather_minions(tgt, kind))
             return 0
         if given["doc"]:
-            return _show_documentation(local, tgt, kind, words[1:])
+            return _show_documentation(local, tgt, kind, words[1:], output)
         return _Asked(local, tgt, kind, words[1], words[2:], output, given).call()
 
 
@@ -96,12 +105,21 @@ def main() -> None:
     run(command)
 
 
-def _show_documentation(local: LocalClient, tgt: Any, kind: str, words: Sequence[str]) -> int:
+def _show_documentation(local: LocalClient, tgt: Any, kind: str, words: Sequence[str], output: Output) -> int:
+    """Print what functions are for: as text, or each by the outputter that was asked for."""
+    names = words[1:] if words[:1] == ("sys.doc",) else words
+    one_name(names)
+    returns = local.cmd(tgt, "sys.doc", list(names), tgt_type=kind)
+    if not returns:
+        fail("No minions found to gather docs from", NO_MINIONS)
     docs: dict[str, Any] = {}
-    for found in local.cmd(tgt, "sys.doc", list(words), tgt_type=kind).values():
+    for found in returns.values():
         docs |= found if isinstance(found, dict) else {}
     for name in sorted(docs):
-        click.echo(f"{name}:\n\n{docs[name]}\n")
+        if output.outputter:
+            output.show({name: docs[name]})
+        else:
+            click.echo(f"{name}:\n\n{docs[name]}\n")
     return 0 if docs else 1
 
 

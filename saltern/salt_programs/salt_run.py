@@ -9,7 +9,7 @@ import click
 
 from minion.call.arguments import BadArgument, parse
 from saltern.client import RunnerClient
-from saltern.salt_programs.common import Output, fail, options_of, output_of, run, shared_options
+from saltern.salt_programs.common import Output, fail, one_name, options_of, output_of, run, shared_options
 
 
 @click.command("salt-run", context_settings={"help_option_names": ["-h", "--help"]})
@@ -56,6 +56,7 @@ def _show(found: Mapping[str, Any], output: Output) -> int:
 
 
 def _show_documentation(client: RunnerClient, words: Sequence[str]) -> int:
+    one_name(words)
     docs = client.cmd("doc.runner", kwarg={"name": words[0] if words else ""}, print_event=False)
     if not isinstance(docs, Mapping):
         fail(str(docs))

@@ -31,7 +31,7 @@ TREE = {
     "pillar/all.sls": "mine_functions:\n  test.ping: []\n",
 }
 CONTROLLER = {
-    "peer": {"salt.*": ["test.ping", "grains.get"]},
+    "peer": {"salt.*": ["test.ping", "grains.get", "test.kwarg"], OWN: ["test.kwarg"]},
     "file_recv": True,
     "file_recv_max_size": 4,
     "failhard": True,
@@ -232,6 +232,17 @@ def test_peers_by_the_rules_of_the_controller(site, minion):
     assert OWN not in site.call(minion, "publish.runner", "jobs.active", code=None)
     assert f"{minion} may not call cmd.run" in site.stock.log("gateway")
     assert f"{minion} may not call runner jobs.active" in site.stock.log("gateway")
+
+
+def test_a_function_is_told_who_has_it_run_whatever_the_asker_says(site, minion):
+    given = ("publish.publish", minion, "test.kwarg", "arg=[a=1, __pub_id=another]", "timeout=40")
+    seen = json.loads(site.call(minion, *given))["local"][minion]
+    assert (seen["a"], seen["__pub_id"]) == (1, minion)
+    named = ("publish.publish", minion, "test.kwarg", "arg=[{__kwarg__: true, __pub_id: another}]", "timeout=40")
+    assert json.loads(site.call(minion, *named))["local"][minion]["__pub_id"] == minion
+    of_ours = json.loads(site.run(OWN, *given, "--out", "json"))[OWN][minion]
+    assert (of_ours["a"], of_ours["__pub_id"]) == (1, OWN)
+    assert "__pub_id" not in json.loads(site.run(minion, "test.kwarg", "a=1", "--out", "json"))[minion]
 
 
 def test_whoever_does_not_answer_in_time_is_left_out(site, minion):

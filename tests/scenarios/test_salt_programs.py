@@ -113,6 +113,15 @@ def test_more_of_salt(rig):
     assert json.loads(written.read_text()) == {"web1": True}
     assert "test.ping:" in program(rig, "salt", "*", "-d", "test.ping").stdout
     assert "test.arg:" in program(rig, "salt-run", "-d", "test.arg").stdout
+    described = program(rig, "salt", "*", "-d", "test", "--out", "json").stdout
+    assert all(isinstance(text, str) for one in documents(described) for text in one.values())
+    assert {"test.ping", "test.echo"} <= {name for one in documents(described) for name in one}
+    for name, *words in ("salt", "*", "sys.doc", "a", "b"), ("salt-run", "a", "b"):
+        several = program(rig, name, "-d", *words)
+        assert (several.returncode, several.stdout) == (64, "")
+        assert "one method at one time" in several.stderr
+    nowhere = program(rig, "salt", "nobody", "-d", "test.ping")
+    assert (nowhere.returncode, nowhere.stderr) == (2, "No minions found to gather docs from\n")
     login = ("-a", "pam", "--username", "nobody-here", "--password", "x")
     assert program(rig, "salt", *login, "*", "test.ping").returncode == 1
     assert program(rig, "salt-run", *login, "test.arg").returncode == 1

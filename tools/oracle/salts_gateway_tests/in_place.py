@@ -13,13 +13,14 @@ from __future__ import annotations
 import argparse
 import datetime
 import json
+import os
 import signal
 import socket
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -53,24 +54,32 @@ def _serve(master: Mapping[str, Any], config_dir: Path, folder: Path) -> int:
     (config_dir / "controller").write_text(yaml.safe_dump(_controller(master, folder, ports)))
     started: list[subprocess.Popen[bytes]] = []
     try:
-        started.append(_start(folder, "controller", "-c", str(config_dir)))
-        _wait(started, lambda: _asked(config_dir, "key", "controller"))
-        key = json.loads(_asked(config_dir, "key", "controller", "--out", "json"))["public"]
-        gateway = _gateway(master, folder, ports, key)
-        (folder / "gateway").write_text(yaml.safe_dump(gateway))
-        started.append(_start(folder, "gateway", "-c", str(folder)))
-        _wait(started, lambda: _listens(gateway["interface"], gateway["ret_port"]))
-        _show_public_key(_pki(master))
+        logs = _logs(master, folder)
+        started.append(_start(logs, "controller", "-c", str(config_dir)))
+        key = json.loads(_wait(started, lambda: _asked(config_dir, "key", "controller", "--out", "json")))["public"]
         events = subprocess.Popen(
             [SALTERN, "events", "--out", "json", "-c", str(config_dir)], stdout=subprocess.PIPE, text=True
         )
         started.append(events)  # type: ignore[arg-type]
+        gateway = _gateway(master, folder, ports, key)
+        (folder / "gateway").write_text(yaml.safe_dump(gateway))
+        started.append(_start(logs, "gateway", "-c", str(folder)))
+        _wait(started, lambda: _listens(gateway["interface"], gateway["ret_port"]))
+        _show_public_key(_pki(master))
         return _forward(master, events)
     finally:
         for process in reversed(started):
             process.terminate()
         for process in started:
             process.wait(20)
+
+
+def _logs(master: Mapping[str, Any], folder: Path) -> Path:
+    """The folder of the logs of both: by SALT_TESTS_LOGS one that stays."""
+    kept = os.environ.get("SALT_TESTS_LOGS")
+    logs = Path(kept, f"{master['id']}-{os.getpid()}") if kept else folder
+    logs.mkdir(parents=True, exist_ok=True)
+    return logs
 
 
 def _controller(master: Mapping[str, Any], folder: Path, ports: tuple[int, int, int]) -> dict[str, Any]:
@@ -127,8 +136,8 @@ def _forward(master: Mapping[str, Any], events: subprocess.Popen[str]) -> int:
     return events.wait()
 
 
-def _start(folder: Path, *words: str) -> subprocess.Popen[bytes]:
-    with (folder / f"{words[0]}.log").open("wb") as log:
+def _start(logs: Path, *words: str) -> subprocess.Popen[bytes]:
+    with (logs / f"{words[0]}.log").open("wb") as log:
         return subprocess.Popen([SALTERN, *words], stdout=log, stderr=log)
 
 
@@ -142,12 +151,13 @@ def _listens(address: str, port: int) -> bool:
         return not probe.connect_ex((address, port))
 
 
-def _wait(started: list[subprocess.Popen[bytes]], condition: Any) -> None:
+def _wait(started: list[subprocess.Popen[bytes]], ask: Callable[[], Any]) -> Any:
     deadline = time.monotonic() + PATIENCE
-    while not condition():
+    while not (answer := ask()):
         if time.monotonic() > deadline or any(process.poll() is not None for process in started):
             raise SystemExit("the controller or the gateway does not come up")
         time.sleep(0.1)
+    return answer
 
 
 def _free_ports(count: int) -> tuple[int, int, int]:
