@@ -17,9 +17,9 @@ import logging
 import math
 import shutil
 import time
-from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass
+from weakref import WeakValueDictionary
 
 from gateway.gateways_before import LOOK_SECONDS
 from gateway.known_minions import KnownMinion, KnownStockMinions
@@ -108,8 +108,8 @@ class Admission:
         self._comings = TokenBuckets(rate=1.0, burst=limits.minion_authentications)
         self._told = TokenBuckets(rate=limits.stranger.logged_refusals / 60, burst=limits.stranger.logged_refusals)
         self._may_welcome = 0.0
-        self._keeping: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
-        """By id that was accepted."""
+        self._keeping: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+        """By id that was accepted, while it is kept."""
         self._look = asyncio.Event()
         """Set: for whom other gateways speak is to be asked at once."""
 
@@ -264,7 +264,8 @@ class Admission:
 
     async def serve_from_now(self, known: KnownMinion) -> ServedMinion:
         """Its place, which it has already where it has asked twice at once. None waits for the disk under another."""
-        async with self._keeping[known.id]:
+        lock = self._keeping.setdefault(known.id, asyncio.Lock())
+        async with lock:
             served = self.served.get(known.id)
             if served is not None and served.known.key.pem == known.key.pem:
                 return served
