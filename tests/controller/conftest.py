@@ -128,6 +128,8 @@ class Desk:
         """How the replacement of the agent of each goes on: one step each time that it is asked for."""
         self.stuck = threading.Event()
         """Set once somebody waits for what never comes."""
+        self.endless = ""
+        """The minion for which that is so."""
 
     def _match(self, target: TargetExpression | None) -> list[str]:
         if target is None:
@@ -391,8 +393,8 @@ class Desk:
         return names
 
     async def compare_with_master(self, theirs: SaltsSide) -> MinionComparison:
-        """The same but for db1, which compiles to nothing, and for web2, which takes for ever."""
-        if theirs.minion == "web2":
+        """The same but for db1, which compiles to nothing, and for `endless`, which takes for ever."""
+        if theirs.minion == self.endless:
             await self._wait_for_ever()
         return MinionComparison(minion=theirs.minion, verdict="not compared" if theirs.minion == "db1" else "same")
 
@@ -405,7 +407,7 @@ class Desk:
         return [steps.pop(0) if len(steps) > 1 else steps[0] for steps in self.replaced.values()]
 
     async def replace_agents(self, question: ReplacementQuestion, *, user: str = "") -> AsyncIterator[ReplacementView]:
-        """That of db1 is refused, those of the others end well, and of web2 no end comes."""
+        """That of db1 is refused, those of the others end well, and of `endless` no end comes."""
         self.users.append(user)
         return self._replaced(question)
 
@@ -417,7 +419,7 @@ class Desk:
                 yield ReplacementView(minion=name, to=question.to, step="planned", plan=("install",))
             else:
                 yield ReplacementView(minion=name, to=question.to, step="installing")
-                if name == "web2":
+                if name == self.endless:
                     await self._wait_for_ever()
                 yield ReplacementView(minion=name, to=question.to, step="done", notes=("returner: not taken",))
 

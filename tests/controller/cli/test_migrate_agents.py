@@ -71,6 +71,7 @@ def test_a_replacement_is_watched_until_it_has_ended(served, saltern, monkeypatc
     ],
 )
 def test_ctrl_c_ends_what_waits_for_an_answer(served, config_dir, tmp_path, words, said):
+    served.desk.endless = "web2"
     (tmp_path / "low").write_text(json.dumps(LOW))
     with interruptible([*words, "-c", str(config_dir)], tmp_path) as process:
         assert served.desk.stuck.wait(60)
