@@ -199,8 +199,8 @@ class Reconciler:
 
     def step(self, minions: Iterable[str]) -> None:
         """Reconcile these minions once. A failure requeues its own minion and delays no other."""
-        now = self.clock()
         self._follow_clock(self._steps.taken())
+        now = self.clock()
         for minion in minions:
             self.room.leave(minion)
         try:
@@ -250,9 +250,9 @@ class Reconciler:
 
     def _reconcile(self, row: StatusRow, now: float) -> None:
         policy = self.policy_of(row)
-        state = self.observed_under(row, policy)
+        state = self.observed_under(row, policy, now)
         if (run := state.open_run) is not None:
-            asked_at = self._ages.asked_at(row.minion.id, run.run_id, run.asked_at)
+            asked_at = self._ages.asked_at(row.minion.id, run.run_id, run.asked_at, now)
             state = replace(state, open_run=replace(run, asked_at=asked_at))
         self.rollouts.saw(row.minion.id, state)
         instructions = reconcile(state, policy, now, run_timeout=self.run_timeout)
@@ -317,13 +317,13 @@ class Reconciler:
         """The facts about one minion."""
         return self.observed_under(row, self.policy_of(row))
 
-    def observed_under(self, row: StatusRow, policy: MinionPolicy) -> ObservedState:
-        """The same, for who knows already what the policy says for it (`policy_of`)."""
-        minion = row.minion.id
+    def observed_under(self, row: StatusRow, policy: MinionPolicy, now: float | None = None) -> ObservedState:
+        """The same, for who knows already what the policy says for it (`policy_of`), and what time it is."""
+        minion, now = row.minion.id, self.clock() if now is None else now
         streaks = Streaks(
             failures=self._failures.get(minion, NO_STREAK),
             remediations=self._remediations.get(minion, NO_STREAK),
-            touched=self._touched.streak(minion, self.clock()),
+            touched=self._touched.streak(minion, now),
             checked=self._checks.checked.get(minion, ""),
             missed=self._checks.missed_in(minion),
         )
@@ -342,7 +342,7 @@ class Reconciler:
             taken_back=self._taken_back(row),
             superseded=self._superseded(row),
             acting=self._acting(row),
-            open_tests=self._tests.of(minion, self.sessions.session(minion)),
+            open_tests=self._tests.of(minion, self.sessions.session(minion), now),
         )
         # After a restart the policy of a minion may not be known yet: that forgets no confirmation.
         if state.confirmation is None or self.live.knows(self._attempted(row)):

@@ -115,7 +115,7 @@ class RunStarter:
         if run.test:
             self.tests.begun(run)
         else:
-            self.ages.asked_at(run.minion, run.run_id, run.created)
+            self.ages.begun(run)
 
     def _send(self, run: RunRecord, session: Session) -> None:
         message = Run(
