@@ -1,8 +1,8 @@
 """States for a stock minion as an SLS of its own: high data out of the chunks of a document.
 
-The minion compiles and orders what it gets by itself, so requisites stand as they were written, and the order is the
-document's. Of a part of the states, requisites that name none of the others in it are left out: what they name was run
-before. Ids stand once, so states that came of one `names` go back into it.
+The minion compiles and orders what it gets by itself, so requisites stand as they were written, and each state has the
+order that it has under a master: by that and the requisites the minion sorts, each version in its own way. Of a part of
+the states, requisites that name none of the others in it are left out: what they name was run before. Ids stand once, so states that came of one `names` go back into it.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ def state_file(chunks: Mapping[str, Chunk], keys: Collection[str]) -> bytes:
     index = Index(chosen)
     high: dict[str, dict[str, Any]] = {}
     named: dict[tuple[str, str], list[tuple[str, list[Any]]]] = {}
-    for order, (key, chunk) in enumerate(chosen.items(), start=1):
+    for key, chunk in chosen.items():
         declared = high.setdefault(chunk.id, {"__sls__": chunk.sls, "__env__": chunk.saltenv})
-        arguments = _arguments(key, chunk, index, whole=len(chosen) == len(chunks))
-        named.setdefault((chunk.id, chunk.state), []).append((chunk.name, [chunk.fun, {"order": order}, *arguments]))
+        own = _arguments(key, chunk, index, whole=len(chosen) == len(chunks))
+        named.setdefault((chunk.id, chunk.state), []).append((chunk.name, [chunk.fun, {"order": chunk.order}, *own]))
         declared.setdefault(chunk.state, [])
     for (identifier, state), entries in named.items():
         high[identifier][state] = _declaration(identifier, entries)
