@@ -14,4 +14,11 @@ def split_salt_url(url: str, saltenv: str) -> tuple[str, str]:
         path, named = path.partition("?env=")[0], ""
     else:
         path, _, named = path.partition("?saltenv=")
-    return path.strip("/").lstrip("|").strip("/"), named or saltenv
+    return plain_path(path.strip("/").lstrip("|").strip("/")), named or saltenv
+
+
+def plain_path(path: str) -> str:
+    """The same path without empty parts and `.`: Salt's `roots` looks a file up as the system would."""
+    if "//" not in path and "./" not in path:
+        return path
+    return "/".join(part for part in path.split("/") if part not in ("", "."))

@@ -16,6 +16,7 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from gateway.minions.questions import OpenQuestions
+from highstate.salt_urls import plain_path
 from wire.messages import BLOB_CHUNK, Blob, FileFound, FileList, FindFile, GetBlob, ListFiles
 
 HASH_TYPE = "sha256"
@@ -195,7 +196,7 @@ def _place(load: Mapping[str, Any]) -> tuple[str, str]:
         return "", "base"
     path, _, query = path.removeprefix("salt://").partition("?")
     asked = dict(part.split("=", 1) for part in query.split("&") if "=" in part)
-    return path.lstrip("|"), asked.get("saltenv") or _saltenv(load)
+    return plain_path(path.lstrip("|")), asked.get("saltenv") or _saltenv(load)
 
 
 def _saltenv(load: Mapping[str, Any]) -> str:
@@ -204,4 +205,4 @@ def _saltenv(load: Mapping[str, Any]) -> str:
 
 def _prefix(load: Mapping[str, Any]) -> str:
     prefix = load.get("prefix")
-    return prefix.strip("/")[:_MOST_PATH] if isinstance(prefix, str) else ""
+    return plain_path(prefix.strip("/")[:_MOST_PATH]) if isinstance(prefix, str) else ""

@@ -21,6 +21,9 @@ from highstate.salt_urls import split_salt_url
         ("salt://||files|odd", ("files|odd", "base")),
         ("salt://folder/", ("folder", "base")),
         ("files/odd", ("files/odd", "base")),
+        ("salt://files//odd", ("files/odd", "base")),  # as `roots.find_file` looks for it
+        ("salt://./files/./odd", ("files/odd", "base")),
+        ("salt://files./odd", ("files./odd", "base")),
     ],
 )
 def test_a_url_is_read_as_salt_reads_it(url, expected):

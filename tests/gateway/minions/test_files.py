@@ -71,6 +71,13 @@ async def test_files_come_whole_and_are_hashed(files, path):
     assert (await files.find({"path": f"salt://{path}"}))["stat"] == [0o100755]
 
 
+async def test_a_path_is_read_as_the_system_reads_it(files):
+    for path in ("a//b.txt", "./a/./b.txt", "salt://a//b.txt"):
+        assert await whole(files, path) == FILES["a/b.txt"]
+    assert await files.listed({"prefix": "a//"}) == ["a/b.txt", "a/bin"]
+    assert await files.find({"path": "a/../a/b.txt"}) == {"path": "", "rel": ""}
+
+
 async def test_a_digest_is_made_once(files, controller):
     await files.hash({"path": "large"})
     before = len(controller.asked)
