@@ -2,7 +2,8 @@
 
 The minion compiles and orders what it gets by itself, so requisites stand as they were written, and each state has the
 order that it has under a master: by that and the requisites the minion sorts, each version in its own way. Of a part of
-the states, requisites that name none of the others in it are left out: what they name was run before. Ids stand once, so states that came of one `names` go back into it.
+the states, requisites that name none of the others in it are left out: what they name was run before. Ids stand once,
+so states that came of one `names` go back into it.
 """
 
 from __future__ import annotations

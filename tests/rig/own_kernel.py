@@ -42,8 +42,8 @@ def run_in_own_kernel(
     """Run a file of tests there, and give what it printed.
 
     `folder` is for its files; `modules` are of its kernel; it has this many `disks` (/dev/ubda, …) of 64 MiB; the
-    folders `written` are empty there, and can be written. Skips where there is no such kernel, or it
-    cannot run.
+    folders `written` are empty there, and can be written. Skips where there is no such kernel, or
+    it cannot run.
     """
     if os.geteuid() != 0 or shutil.which(PROGRAM) is None or shutil.which("modprobe") is None:
         pytest.skip("needs root and the packages user-mode-linux and kmod")
