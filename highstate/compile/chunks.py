@@ -5,8 +5,10 @@ Called by `compile_minion` on verified high data. Source: salt/state.py `compile
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 from highstate.compile.high import High
 from highstate.compile.positions import SourceLocation
@@ -47,9 +49,20 @@ class Draft:
             sls=self.sls,
             saltenv=self.saltenv,
             order=self.order,
-            arguments=self.arguments,
+            arguments=_by_words(self.arguments),
             pos=self.location.pos(),
         )
+
+
+def _by_words(arguments: dict[Any, Value]) -> dict[str, Value]:
+    """Arguments by names that are text: `null`, `on`, `80` without quotes are none in YAML, and have those of JSON."""
+    if all(isinstance(name, str) for name in arguments):
+        return arguments
+    return {_word(name): value for name, value in arguments.items()}
+
+
+def _word(name: Any) -> str:
+    return json.dumps(name) if name is None or isinstance(name, (bool, int, float)) else str(name)
 
 
 def drafts_of(high: High) -> list[Draft]:

@@ -269,6 +269,13 @@ def test_positions_and_high_data():
     }
 
 
+def test_arguments_whose_names_are_no_text_to_yaml_have_those_of_json():
+    text = b"a:\n  test.nop:\n    - null: 1\n    - on: 2\n    - 80: {80: x}\n    - 2024-01-01: 4\n"
+    tree = MemoryFiles({"base": {"top.sls": b"base: {'*': [a]}", "a.sls": text}})
+    (chunk,) = compile_minion(tree, MemoryFiles({"base": {}}), Minion(id="m"), CompileOptions()).lowstate
+    assert chunk.arguments == {"null": 1, "true": 2, "80": {80: "x"}, "2024-01-01": 4}
+
+
 def test_sls_with_a_pillar_of_the_caller():
     done = compile_sls(
         TREE, MemoryFiles({"base": {}}), Minion(id="m"), CompileOptions(), ["a"], pillar_override={"v": 5}

@@ -41,6 +41,13 @@ _OF_RUNS = {
     },
 }
 """Of the cases of `tools/oracle/runs`: what is another on purpose, as in `ours.yaml`."""
+_TIME = "its pillar asks `status.time`, which is a fact of a machine: a compile error that names `facts`"
+_NO_KEY = "`contents_pillar` names what is not there: a compile error of the minion instead of a failed state"
+_OF_FORMULAS = {
+    **{f"postgres/{name}": {"run": _TIME} for name in ("default", "repo")},
+    "users/example": {"run": _NO_KEY},
+}
+"""The same of the cases of public formulas."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,7 +120,12 @@ def formula_trees(folder: Path, names: Sequence[str] = ()) -> Iterator[TwoSidedC
     """The cases of public formulas (`tools/second_opinion/cases.py`) that a folder has checked out."""
     for case in formula_cases(folder, names):
         if not case.own:
-            yield TwoSidedCase(name=case.key, files=_of_formula(case), calls=(("state.show_lowstate",),))
+            yield TwoSidedCase(
+                name=case.key,
+                files=_of_formula(case),
+                calls=(("state.show_lowstate",),),
+                ours=_OF_FORMULAS.get(case.key, {}),
+            )
 
 
 def _files(sections: Mapping[str, str]) -> dict[str, bytes]:
