@@ -217,7 +217,9 @@ def _is_error(value: Any) -> bool:
     """What a state function says that compiles nothing: a list of texts; or what a program says that fails."""
     if isinstance(value, Mapping):
         return set(value) == {"errors"}
-    return isinstance(value, Sequence) and not isinstance(value, str) and bool(value) and _error_texts(value)
+    if isinstance(value, str):
+        return value.startswith("ERROR executing ")
+    return isinstance(value, Sequence) and bool(value) and _error_texts(value)
 
 
 def _error_texts(value: Sequence[Any]) -> bool:

@@ -190,7 +190,8 @@ class GatewaySide:
         self.rig.push("first")
         stock = self._stock = StockMinions(self.rig, self._folder / "stock")
         stock.start_gateway()
-        stock.start_minion(self._venv, MINION, {"grains": GRAINS})
+        # What a log formats can raise, as of an undefined value: neither side has one.
+        stock.start_minion(self._venv, MINION, {"grains": GRAINS, "log_level_logfile": "quiet"})
         stock.wait("its key", lambda: MINION in self.rig.keys("pending"), PATIENCE)
         self.rig.saltern("key", "accept", MINION)
         stock.wait("the minion", lambda: self.rig.status().get(MINION, {}).get("connected"), PATIENCE)
