@@ -41,6 +41,10 @@ _OF_RUNS = {
     },
 }
 """Of the cases of `tools/oracle/runs`: what is another on purpose, as in `ours.yaml`."""
+_OF_GOLDENS = {
+    "top-includes": {r".*": "the top file of saltenv base alone counts, until `state_top_saltenv` says otherwise"},
+}
+"""The same of the goldens of the language."""
 _TIME = "its pillar asks `status.time`, which is a fact of a machine: a compile error that names `facts`"
 _NO_KEY = "`contents_pillar` names what is not there: a compile error of the minion instead of a failed state"
 _OF_FORMULAS = {
@@ -113,7 +117,12 @@ def compile_cases(names: Sequence[str] = ()) -> Iterator[TwoSidedCase]:
         envs = {name.partition("/")[0].partition("@")[2] for name in case.sections}
         if envs - {"", "qa"} or case.differs or (names and case.name not in names):
             continue
-        yield TwoSidedCase(name=case.name, files=_files(case.sections), calls=(("state.show_lowstate",),))
+        yield TwoSidedCase(
+            name=case.name,
+            files=_files(case.sections),
+            calls=(("state.show_lowstate",),),
+            ours=_OF_GOLDENS.get(case.name, {}),
+        )
 
 
 def formula_trees(folder: Path, names: Sequence[str] = ()) -> Iterator[TwoSidedCase]:

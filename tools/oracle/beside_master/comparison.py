@@ -27,6 +27,8 @@ _TRACE = re.compile(r"(?s)Traceback \(most recent call last\):.*")
 _TIMES = re.compile(r"\b\d+\.\d+(?= ?(seconds|ms)\b)")
 _FAILED = re.compile(r"(One or more requisite failed: )(.*)", re.DOTALL)
 """Salt names what failed in the order of a set."""
+_NO_STATES = "no_|-states_|-states_|-None"
+_REFUSALS = ("ERROR executing ", "The minion function caused an exception")
 _APPLY = ("state.apply",)
 _TEST = ("state.apply", "test=True")
 
@@ -216,9 +218,9 @@ def _why(case: TwoSidedCase, part: str, place: str) -> str:
 def _is_error(value: Any) -> bool:
     """What a state function says that compiles nothing: a list of texts; or what a program says that fails."""
     if isinstance(value, Mapping):
-        return set(value) == {"errors"}
+        return set(value) in ({"errors"}, {_NO_STATES})
     if isinstance(value, str):
-        return value.startswith("ERROR executing ")
+        return value.startswith(_REFUSALS)
     return isinstance(value, Sequence) and bool(value) and _error_texts(value)
 
 
