@@ -25,6 +25,8 @@ from typing import Any
 MARK = "saltern-switch: "
 SECONDS = 180.0
 """For one call of the service manager, or of a package manager."""
+BEGUN_SECONDS = 2.0
+"""For a service that was started to be seen."""
 ENDED_SECONDS = 30.0
 """For processes to end that a stopped service has left."""
 UNITS = Path("/etc/systemd/system")
@@ -101,8 +103,12 @@ class Services:
         else:
             self._boot(name, True)
             self._must([str(INIT / name), "start"])
-        if not self.runs(name):
-            raise StepRefused(f"the service {name} was started, and does not run", f"look at the log of {name}")
+        # While a process becomes another program, its command line may be empty for a moment.
+        limit = time.monotonic() + BEGUN_SECONDS
+        while not self.runs(name):
+            if time.monotonic() > limit:
+                raise StepRefused(f"the service {name} was started, and does not run", f"look at the log of {name}")
+            time.sleep(0.1)
 
     def stop(self, name: str) -> None:
         """Stop it, for good; nothing where there is no such service. StepRefused."""

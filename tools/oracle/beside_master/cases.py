@@ -41,9 +41,8 @@ _OF_RUNS = {
     },
 }
 """Of the cases of `tools/oracle/runs`: what is another on purpose, as in `ours.yaml`."""
-_OF_GOLDENS = {
-    "top-includes": {r".*": "the top file of saltenv base alone counts, until `state_top_saltenv` says otherwise"},
-}
+_TOP = "the top file of saltenv base alone counts, until `state_top_saltenv` says otherwise"
+_OF_GOLDENS = {name: {r".*": _TOP} for name in ("top-includes", "top-strategies")}
 """The same of the goldens of the language."""
 _TIME = "its pillar asks `status.time`, which is a fact of a machine: a compile error that names `facts`"
 _NO_KEY = "`contents_pillar` names what is not there: a compile error of the minion instead of a failed state"

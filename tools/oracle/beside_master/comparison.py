@@ -28,7 +28,7 @@ _TIMES = re.compile(r"\b\d+\.\d+(?= ?(seconds|ms)\b)")
 _FAILED = re.compile(r"(One or more requisite failed: )(.*)", re.DOTALL)
 """Salt names what failed in the order of a set."""
 _NO_STATES = "no_|-states_|-states_|-None"
-_REFUSALS = ("ERROR executing ", "The minion function caused an exception")
+_REFUSALS = ("ERROR executing ", "Passed invalid arguments", "The minion function caused an exception")
 _APPLY = ("state.apply",)
 _TEST = ("state.apply", "test=True")
 
