@@ -15,6 +15,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,8 @@ from tools.oracle.__main__ import salt_venv
 
 MACHINES = int(os.environ.get("MACHINES", "50"))
 TIMES = int(os.environ.get("TIMES", "3"))
+AT_ONCE = 10
+"""Connections by the program ssh; more of them are no faster."""
 _STATE = "{place}:\n  file.managed:\n    - contents: as it shall be\n    - makedirs: True\n"
 _CALLS: Mapping[str, tuple[str, ...]] = {"test.ping": ("test.ping",), "state.apply": ("state.apply", "files")}
 
@@ -55,6 +58,8 @@ def measure() -> Iterator[Figure]:
         with SshServer(folder / "sshd", "Subsystem sftp internal-sftp", before=_WITHOUT_BASHRC) as sshd:
             ours = _timed_ours(folder, sshd)
             salts = _timed_salts(folder, sshd)
+            bare = [_bare(folder / "key", sshd) for _ in range(TIMES)]
+        yield Figure(metric=f"true by the program ssh on {MACHINES} machines", unit="s", samples=bare)
         for fun, samples in ours.items():
             salt = statistics.median(salts[fun])
             yield Figure(
@@ -113,6 +118,17 @@ def _timed_salts(folder: Path, sshd: SshServer) -> dict[str, list[float]]:
 
     call(("test.ping",))  # the thin is sent
     return _timed(call)
+
+
+def _bare(key: Path, sshd: SshServer) -> float:
+    """Seconds that the connections take by themselves: nothing is begun at the other end."""
+    options = ["-F", "none", "-i", str(key), "-p", str(sshd.port), "-o", "StrictHostKeyChecking=no"]
+    command = ["ssh", *options, "-o", "UserKnownHostsFile=/dev/null", "root@127.0.0.1", "true"]
+    began = time.perf_counter()
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        for done in pool.map(lambda _: subprocess.run(command, capture_output=True, check=False), range(MACHINES)):
+            done.check_returncode()
+    return time.perf_counter() - began
 
 
 def _roster(sshd: SshServer, worker: Path, **more: str) -> str:
