@@ -186,6 +186,9 @@ async def test_others_that_come_do_not_have_it_looked_for_everywhere_each_time(m
     minion = Minion()
     minion.connected.clear()
     watched = asyncio.ensure_future(minion.until(lambda: minion.jobs.listens.is_set()))
+    async with asyncio.timeout(20):
+        while not minion.pings:
+            await asyncio.sleep(0.005)
     for _ in range(20):
         await asyncio.sleep(0.005)
         minion.presence.connection_changed(True)
