@@ -194,7 +194,7 @@ class Admission:
         if state != "accepted" or served.gives_way():
             return self._said(request, _REJECTED if state == "rejected" else _PENDING)
         await self._await_turn()
-        served.minion.presence.welcomed(address)
+        served.minion.let_in(address)
         return self._welcome_answer(request, served.minion)
 
     async def _await_turn(self) -> None:

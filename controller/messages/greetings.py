@@ -108,7 +108,7 @@ class Greetings:
         self.replies.greet(session)
         if CHECKS_CALLS in session.takes:
             self._check_calls(session.key, unfinished)
-        told = before is not None and before.starts
+        told = before is not None and before.starts and before.session == session.session
         started = self._say_started(session) if session.starts and not told else 0
         if before is None:
             relay = {"relay": session.relay} if session.relay else {}

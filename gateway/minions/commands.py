@@ -55,8 +55,7 @@ _DEFAULTS: Mapping[str, Any] = {
     "jinja_trim_blocks": False,
 }
 """Options that a minion which compiles by itself follows its master in, as Salt has them where nobody sets them."""
-_STARTS = ("minion_start", "salt/minion/")
-"""Tags of a minion that has come: the controller says so itself."""
+_OLD_START = "minion_start"
 USUAL_WAIT = 5.0
 MOST_WAIT = 50.0
 """Seconds for the returns of other minions."""
@@ -189,7 +188,7 @@ class Commands:
             if not isinstance(each, dict) or not isinstance(each.get("tag"), str):
                 continue
             tag, data = each["tag"], each.get("data")
-            if tag.startswith(_STARTS):
+            if tag in (_OLD_START, f"salt/minion/{self._id}/start"):  # the controller says so itself
                 self._ports.started(load.get("grains"))
             else:
                 self._ports.event(tag, data if isinstance(data, dict) else {"data": data})

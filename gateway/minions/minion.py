@@ -234,6 +234,11 @@ class StockMinion:
         """It has shown its key."""
         self._standing.shown()
 
+    def let_in(self, address: str) -> None:
+        """It is let in, perhaps as a new process, which has shown its key from this address."""
+        self._start.let_in()
+        self.presence.let_in(address)
+
     async def known_key_state(self, seconds: float) -> str:
         """See `StockLink.known_key_state`."""
         claim = self._standing.claim
@@ -374,6 +379,7 @@ class StockMinion:
     def _started(self, grains: object) -> None:
         self.jobs.restarted()
         if self._start.said(grains):
+            self._session_name = secrets.token_hex(8)
             self._link.tell_again()
 
     def _know_grains(self, grains: Mapping[str, Any]) -> None:
@@ -399,7 +405,9 @@ class StockMinion:
     def _hello(self) -> Hello | None:
         if not self._grains.known or not self.presence.is_there:
             return None
-        if not self._start.known:
+        if self._start.known:
+            self._start.told()
+        else:
             self._start.waits(time.monotonic())
         return Hello(
             id=self.id,

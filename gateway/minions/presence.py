@@ -79,7 +79,7 @@ class StockPresence:
         was_there, self._heard, self.address = self.is_there, time.monotonic(), address
         return was_there
 
-    def welcomed(self, address: str) -> None:
+    def let_in(self, address: str) -> None:
         """It is let in, perhaps as a new process: jobs wait until it has answered one.
 
         Args:

@@ -32,6 +32,8 @@ class StockStart:
         self._path = folder / _FILE
         self._known = self._kept()
         self._waits_since: float | None = None
+        self._untold = False
+        """Whether it was let in since the controller was told of a start."""
 
     @property
     def known(self) -> bool:
@@ -48,19 +50,30 @@ class StockStart:
         if self._waits_since is None:
             self._waits_since = now
 
+    def let_in(self) -> None:
+        """The minion has authenticated, perhaps as a new process."""
+        self._untold = True
+
+    def told(self) -> None:
+        """The controller tells of a start: it hears that the minion is there, and `known` is true."""
+        self._untold = False
+
     def said(self, grains: object) -> bool:
-        """The minion has started, with these grains in its event; whether the controller waits for that.
+        """The minion has started, with these grains in its event; whether the controller is yet to be told.
+
+        One that was restarted within a moment has never been away for the controller.
 
         Args:
             grains: what the event has; anything, where there are none.
         """
-        waited = self._known is None
+        untold = self._untold or self._known is None
         names = [str(name)[:_LONGEST_NAME] for name in grains] if isinstance(grains, dict) else []
         found = tuple(names[:MOST_START_GRAINS])
-        if waited or found != self._known:
+        if found != self._known:
             self._known = found
             write_whole(self._path, json.dumps(found).encode())
-        return waited
+        self._untold = False
+        return untold
 
     def is_overdue(self, now: float) -> bool:
         """Whether the controller has waited in vain, and is to wait no more."""

@@ -373,6 +373,13 @@ def test_the_start_waits_for_whoever_says_so(rig):
     assert not any("grains" in event.data for event in said)
 
 
+def test_each_start_is_told_though_the_minion_was_never_away(rig):
+    with rig.handlers.context.bus.subscribe("salt/minion/*/start") as heard:
+        for session in ("a", "a", "b"):
+            say(rig, Hello(id="web1", grains={"os": "Debian"}, session=session))
+        assert [event.data["session"] for event in heard.drain()] == ["a", "b"]
+
+
 def test_a_stranger_gets_no_more_than_where_its_key_stands(rig):
     say(rig, KeyRequest(id="web1"), minion=None)
     assert rig.server.sent == [(KEY, KeyState(state="pending"))]

@@ -157,7 +157,7 @@ async def test_one_that_is_let_in_is_told_at_its_address_once_it_has_connected(m
     monkeypatch.setattr(module, "ELSEWHERE_SECONDS", 60.0)
     minion = Minion(HOME, "")
     minion.connected.clear()
-    minion.presence.welcomed(HOME)
+    minion.presence.let_in(HOME)
     assert minion.presence.expected_at == ""
     watched = asyncio.ensure_future(minion.until(lambda: minion.answered))
     for _ in range(3):  # others come meanwhile
@@ -175,7 +175,7 @@ async def test_one_that_is_let_in_and_connects_from_elsewhere_is_looked_for_ever
     monkeypatch.setattr(module, "ELSEWHERE_SECONDS", 0.05)
     minion = Minion("")
     minion.connected.clear()
-    minion.presence.welcomed(HOME)
+    minion.presence.let_in(HOME)
     await minion.until(lambda: minion.jobs.listens.is_set())
     assert minion.pings == [""]
     assert minion.presence.expected_at == ""

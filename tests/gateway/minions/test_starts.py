@@ -17,6 +17,20 @@ def test_the_first_start_is_waited_for_and_its_names_are_kept(tmp_path):
     assert StockStart(tmp_path).grains == ("os",)
 
 
+def test_a_start_between_two_looks_is_told_and_no_other_is(tmp_path):
+    start = StockStart(tmp_path)
+    start.let_in()
+    assert start.said({})
+    start.told()
+    assert not start.said({}), "its other tag"
+    start.let_in()  # for the controller it has never been away
+    assert start.said({})
+    assert not start.said({}), "its other tag"
+    start.let_in()
+    start.told()  # it has been away
+    assert not start.said({})
+
+
 @pytest.mark.parametrize("grains", [None, {}, [], "x", 3])
 def test_one_without_the_option_is_known_too(tmp_path, grains):
     assert StockStart(tmp_path).said(grains)
