@@ -86,6 +86,7 @@ class SwarmFleet:
         self._documents = HeldDocuments()
         self._events: Counter[str] = Counter()
         self._online = 0
+        self._most_online = 0
         session = secrets.token_hex(8)
         self._places = [self._place(each, address, behaviour, session) for each in identities]
 
@@ -106,8 +107,9 @@ class SwarmFleet:
         return place
 
     def counts(self) -> Counter[str]:
-        """What the members have counted, and how many are `connected` now."""
-        return Counter({**self._events, "members": len(self._places), "connected": self._online})
+        """What the members have counted, how many are `connected` now, and the `most_connected` until now."""
+        online = {"connected": self._online, "most_connected": self._most_online}
+        return Counter({**self._events, "members": len(self._places), **online})
 
     def run(self, until: float, reader: int = -1) -> bool:
         """Serve until that time of the monotonic clock; whether `reader` could be read before."""
@@ -160,6 +162,7 @@ class SwarmFleet:
         if member.online != place.online:
             place.online = member.online
             self._online += 1 if place.online else -1
+            self._most_online = max(self._most_online, self._online)
         self._watch(place)
         self._plan(place, self._due(place))
 

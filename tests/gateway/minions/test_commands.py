@@ -11,7 +11,13 @@ PILLAR = {"app": {"name": "a", "ports": [1]}, "kept": 1, 8080: "number"}
 
 
 @pytest.fixture
-def commands(tmp_path):
+def said():
+    """Events and starts, as they were said."""
+    return []
+
+
+@pytest.fixture
+def commands(tmp_path, said):
     async def pillar(_grains):
         return PILLAR
 
@@ -22,8 +28,8 @@ def commands(tmp_path):
         questions=questions,
         pillar=pillar,
         returned=lambda _: None,
-        event=lambda _tag, _data: None,
-        started=lambda: None,
+        event=lambda tag, data: said.append((tag, data)),
+        started=lambda grains: said.append(("started", grains)),
         top_sls=dict,
         nonce=lambda: "nonce",
     )
@@ -46,3 +52,20 @@ def commands(tmp_path):
 async def test_pillar_that_is_given_is_merged_over_the_minions(commands, given, expected):
     assert await commands.answer("_pillar", {"pillar_override": given}) == expected
     assert PILLAR["app"] == {"name": "a", "ports": [1]}
+
+
+async def test_its_start_is_no_event_and_what_else_it_says_is(commands, said):
+    def event(tag, **more):
+        return {"tag": tag, "data": {"a": 1}, **more}
+
+    await commands.answer("_minion_event", event("minion_start"))
+    await commands.answer("_minion_event", event("salt/minion/web1/start", grains={"os": "Debian"}))
+    await commands.answer(
+        "_minion_event", {"events": [event("salt/minion/web1/other"), event("salt/minion/db1/start")]}
+    )
+    assert said == [
+        ("started", None),
+        ("started", {"os": "Debian"}),
+        ("salt/minion/web1/other", {"a": 1}),
+        ("salt/minion/db1/start", {"a": 1}),
+    ]

@@ -90,6 +90,7 @@ def test_members_connect_answer_and_come_back(welcoming, tmp_path):
         ports = welcoming.server.ports
         welcoming.server.stop()
         serve(fleet, lambda: fleet.counts()["connected"] == 0)
+        assert fleet.counts()["most_connected"] == 12
         again = Welcoming(tmp_path, Bind(publish_port=ports.publish, request_port=ports.request))
         try:
             serve(fleet, lambda: fleet.counts()["connected"] == 12)

@@ -26,7 +26,7 @@ from wire.keys import check_public_key
 _FILE = click.Path(path_type=Path, exists=True, dir_okay=False)
 _SHOWN = ("connected", "pending", "calls", "runs", "refused", "reconnections")
 _COUNTED = (
-    "connected", "calls", "runs", "previews", "pending", "rejected", "refused", "reconnections", "lost",
+    "connected", "most_connected", "calls", "runs", "previews", "pending", "rejected", "refused", "reconnections", "lost",
 )  # fmt: skip
 _LOOK_SECONDS = 0.2
 
@@ -73,7 +73,7 @@ def swarm_command(duration: float | None, out: str, **given: Any) -> int:
     _show(watch.summary(counts), out)
     if counts["ended"]:
         raise Failure("a process of the swarm has broken down", hint="its error is above; fewer members?")
-    return OK if watch.most or counts["pending"] or counts["rejected"] else UNREACHABLE
+    return OK if counts["most_connected"] or counts["pending"] or counts["rejected"] else UNREACHABLE
 
 
 def _plan(given: Mapping[str, Any]) -> SwarmPlan:
@@ -149,8 +149,6 @@ class _SwarmWatch:
         self._shows = shows
         self._began = time.monotonic()
         self._all_after: float | None = None
-        self.most = 0
-        """Members that were connected at once."""
 
     def follow(self, swarm: SwarmProcesses, duration: float | None, ended: list[int]) -> None:
         """Until so many seconds are over, or `ended` has something in it, or a process has broken down."""
@@ -162,7 +160,6 @@ class _SwarmWatch:
             click.echo("\r\033[K", nl=False, err=True)
 
     def _look(self, counts: Counter[str]) -> None:
-        self.most = max(self.most, counts["connected"])
         if self._all_after is None and counts["connected"] == len(self._plan.members):
             self._all_after = round(time.monotonic() - self._began, 3)
         if self._shows:
@@ -174,7 +171,6 @@ class _SwarmWatch:
             "members": len(self._plan.members),
             "processes": self._plan.processes,
             "seconds": round(time.monotonic() - self._began, 3),
-            "most_connected": max(self.most, counts["connected"]),
             "connected_after": self._all_after,
             **{name: counts[name] for name in _COUNTED},
         }
