@@ -26,7 +26,8 @@ from wire.keys import check_public_key
 _FILE = click.Path(path_type=Path, exists=True, dir_okay=False)
 _SHOWN = ("connected", "pending", "calls", "runs", "refused", "reconnections")
 _COUNTED = (
-    "connected", "most_connected", "calls", "runs", "previews", "pending", "rejected", "refused", "reconnections", "lost",
+    "connected", "most_connected", "calls", "runs", "previews", "pending", "rejected", "refused", "reconnections",
+    "lost",
 )  # fmt: skip
 _LOOK_SECONDS = 0.2
 
