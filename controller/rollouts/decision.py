@@ -146,7 +146,7 @@ def _open(rollout: Rollout, batch: Batch, seen: Seen) -> list[str]:
 
 
 def _release(rollout: Rollout, batch: Batch, seen: Seen, now: float) -> tuple[Rollout, list[RolloutInstruction]]:
-    if batch.approve and rollout.current >= rollout.promoted:
+    if rollout.waits_for_promotion:
         return _in_phase(rollout, Phase.WAITING, now, f"wave {batch.wave} waits for `saltern rollout promote`"), []
     away = {minion for minion in batch.minions if seen.standings.get(minion) is Standing.ABSENT}
     if batch.canary and away == set(batch.minions):

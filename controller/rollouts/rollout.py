@@ -100,6 +100,12 @@ class Rollout(msgspec.Struct, frozen=True, kw_only=True):
         return self.batches[self.current] if self.current < len(self.batches) else None
 
     @property
+    def waits_for_promotion(self) -> bool:
+        """Whether the current batch is not released before somebody promotes it."""
+        batch = self.batch
+        return batch is not None and batch.approve and self.released_at is None and self.current >= self.promoted
+
+    @property
     def released(self) -> tuple[Batch, ...]:
         """Those that may apply the revision."""
         return self.batches[: self.current + (self.released_at is not None)]

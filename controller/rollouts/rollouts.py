@@ -417,7 +417,9 @@ def _approved(rollout: Rollout, user: str, now: float) -> Rollout:
 
 
 def _promoted(rollout: Rollout, user: str, now: float) -> Rollout:
-    if rollout.phase is not Phase.WAITING:
+    # Who resumes and promotes at once is not too early.
+    soon_waits = rollout.phase is Phase.PROGRESSING and rollout.waits_for_promotion
+    if rollout.phase is not Phase.WAITING and not soon_waits:
         raise NotPossible(f"rollout {rollout.id} is {rollout.phase.value}: no wave waits")
     return replace(rollout, promoted=rollout.current + 1, user=user)
 

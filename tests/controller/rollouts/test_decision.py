@@ -122,6 +122,10 @@ def test_approvals_promotion_and_confirmation():
     one = replace(one, approvals=(Consent(user="x", at=1.0), Consent(user="y", at=1.0)))
     one, _ = go(one, {"a": GOOD})
     assert (one.phase, one.current) == (Phase.WAITING, 1)
+    assert replace(one, phase=Phase.PROGRESSING).waits_for_promotion, "who resumes it, and promotes it at once"
+    assert not replace(one, current=0).waits_for_promotion
+    assert not replace(one, promoted=2).waits_for_promotion
+    assert not replace(one, released_at=1.0).waits_for_promotion
     one, _ = go(replace(one, promoted=2), {"a": GOOD, "b": GOOD}, 5.0)
     assert one.phase is Phase.CONFIRMING
     assert go(one, {"a": GOOD, "b": GOOD}, 64.9)[1] == [DecideAgainAt(65.0)]

@@ -139,7 +139,10 @@ function actions(one, ctx) {
       : act(session, "operator", "Pause", change("pause", "Pause this rollout?", "No further batch is released.", "Pause")),
     one.phase === "Confirming" ? act(session, "operator", "Confirm", change("confirm", "Keep this revision?", "Without it, the fleet goes back when the time is over.", "Confirm"), { kind: "primary" }) : null,
     one.phase === "Failed" ? act(session, "operator", "Retry", change("retry", "Try again?", "", "Retry")) : null,
-    act(session, "operator", "Promote", change("promote", "Skip what is waited for?", "The next batch is released now.", "Promote")),
+    act(session, "approver", "Promote", change("promote", "Skip what is waited for?", "The next batch is released now.", "Promote"), {
+      disabled: one.phase !== "Waiting",
+      title: one.phase === "Waiting" ? "" : "no wave waits",
+    }),
     act(session, "operator", "Abort", change("abort", "End this rollout?", "Minions that have it keep it; the others stay as they are.", "Abort", "danger"), { kind: "danger" }),
     act(session, "operator", "Take back", () => rollBack(ctx), { kind: "danger" }),
   ].filter(Boolean);
