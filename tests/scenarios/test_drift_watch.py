@@ -23,9 +23,16 @@ def wait_for_watch(rig, conf):
     wanted = f"ino:{conf.parent.stat().st_ino:x} "
 
     def watched():
-        group = [each for each in psutil.Process(rig.pid("web1")).children(recursive=True) if each.is_running()]
-        said = [one.read_text() for each in group for one in Path(f"/proc/{each.pid}/fdinfo").glob("*")]
+        group = psutil.Process(rig.pid("web1")).children(recursive=True)
+        said = [told for each in group for one in Path(f"/proc/{each.pid}/fdinfo").glob("*") if (told := text(one))]
         return any(wanted in one for one in said if "inotify" in one)
+
+    def text(path):
+        """Processes, and what they have open, come and go while it is looked."""
+        try:
+            return path.read_text()
+        except OSError:
+            return ""
 
     rig.wait("the watch", watched)
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import signal
+import subprocess
 import sys
 import tempfile
 import time
@@ -26,6 +27,9 @@ from tools.oracle.__main__ import salt_venv
 from tools.oracle.beside_master.cases import TwoSidedCase, compile_cases, formula_trees, own_cases, run_cases
 from tools.oracle.beside_master.comparison import TwoSides, text
 from tools.oracle.beside_master.sides import GatewaySide, MasterSide
+
+LANGUAGE = 3008
+"""Salt's release whose language is spoken here."""
 
 
 @contextmanager
@@ -42,6 +46,11 @@ def two_sides(venv: Path) -> Iterator[TwoSides]:
         yield TwoSides(master, gateway, target)
 
 
+def _release(venv: Path) -> int:
+    said = subprocess.run([venv / "bin/salt-call", "--version"], capture_output=True, text=True, check=True).stdout
+    return int(said.split()[1].split(".")[0])
+
+
 def main() -> int:
     """Parse the command line, compare, report."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
@@ -52,14 +61,16 @@ def main() -> int:
     parser.add_argument("--verbose", action="store_true", help="also what differs on purpose")
     parser.add_argument("names", nargs="*", help="names of cases (default: all)")
     options = parser.parse_args()
+    venv = salt_venv(options.salt)
     if options.formulas:
         cases: Iterable[TwoSidedCase] = formula_trees(options.formulas, options.names)
+    elif options.goldens:
+        cases = compile_cases(options.names, older_salt=_release(venv) < LANGUAGE)
     else:
-        given = run_cases if options.runs else compile_cases if options.goldens else own_cases
-        cases = given(options.names)
+        cases = (run_cases if options.runs else own_cases)(options.names)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     compared = wrong = purpose = states = parts = errors = 0
-    with two_sides(salt_venv(options.salt)) as sides:
+    with two_sides(venv) as sides:
         for case in cases:
             started = time.monotonic()
             outcome = sides.compare(case)

@@ -44,6 +44,11 @@ _OF_RUNS = {
 _TOP = "the top file of saltenv base alone counts, until `state_top_saltenv` says otherwise"
 _OF_GOLDENS = {name: {r".*": _TOP} for name in ("top-includes", "top-strategies")}
 """The same of the goldens of the language."""
+_OF_GOLDENS_OF_OLDER_SALT = {
+    "error-requisite-keys": {"run": "before Salt 3008 the second key of a requisite is not looked at"},
+    "pillar-ignore-replaced": {r"salt-call .*": "OPEN"},
+}
+"""The same where the minion's Salt is older than the language that is spoken here."""
 _TIME = "its pillar asks `status.time`, which is a fact of a machine: a compile error that names `facts`"
 _NO_KEY = "`contents_pillar` names what is not there: a compile error of the minion instead of a failed state"
 _OF_FORMULAS = {
@@ -108,8 +113,14 @@ def run_cases(names: Sequence[str] = ()) -> Iterator[TwoSidedCase]:
         )
 
 
-def compile_cases(names: Sequence[str] = ()) -> Iterator[TwoSidedCase]:
-    """Goldens of the language that a minion with grains of its own, and no options, can have."""
+def compile_cases(names: Sequence[str] = (), *, older_salt: bool = False) -> Iterator[TwoSidedCase]:
+    """Goldens of the language that a minion with grains of its own, and no options, can have.
+
+    Args:
+        names: of cases; none: all.
+        older_salt: the minion's Salt is older than 3008.
+    """
+    ours = {**_OF_GOLDENS, **(_OF_GOLDENS_OF_OLDER_SALT if older_salt else {})}
     for case in archive.read_cases(GOLDEN):
         if any(section in case.sections for section in ("settings.yaml", "override.yaml", "sls", "minion")):
             continue
@@ -120,7 +131,7 @@ def compile_cases(names: Sequence[str] = ()) -> Iterator[TwoSidedCase]:
             name=case.name,
             files=_files(case.sections),
             calls=(("state.show_lowstate",),),
-            ours=_OF_GOLDENS.get(case.name, {}),
+            ours=ours.get(case.name, {}),
         )
 
 

@@ -29,6 +29,9 @@ _FAILED = re.compile(r"(One or more requisite failed: )(.*)", re.DOTALL)
 """Salt names what failed in the order of a set."""
 _NO_STATES = "no_|-states_|-states_|-None"
 _REFUSALS = ("ERROR executing ", "Passed invalid arguments", "The minion function caused an exception")
+_LATE = "before Salt 3008 a requisite that cannot be resolved fails its own state, when that runs"
+_RESULTS_OF_LATE = ("The following requisites were not found", "Recursive requisite found")
+_ERRORS_OF_LATE = ("Referenced state does not exist for requisite", "Recursive requisites were found")
 _APPLY = ("state.apply",)
 _TEST = ("state.apply", "test=True")
 
@@ -89,9 +92,10 @@ class TwoSides:
             if _is_error(mine) and _is_error(other):
                 outcome.errors += 1
                 continue
+            late = _LATE if _refused_late(other, mine) else ""
             outcome.found += (
                 SideDifference(
-                    case=case.name, part=part, place=place, master=one, gateway=two, why=_why(case, part, place)
+                    case=case.name, part=part, place=place, master=one, gateway=two, why=late or _why(case, part, place)
                 )
                 for place, one, two in differences(other, mine)
             )
@@ -222,6 +226,14 @@ def _is_error(value: Any) -> bool:
     if isinstance(value, str):
         return value.startswith(_REFUSALS)
     return isinstance(value, Sequence) and bool(value) and _error_texts(value)
+
+
+def _refused_late(master: Any, gateway: Any) -> bool:
+    """Whether what a compile refuses here is what a state of the master's run has failed of."""
+    if not (is_states(master) and _is_error(gateway) and isinstance(gateway, Sequence)):
+        return False
+    failed = any(str(entry.get("comment")).startswith(_RESULTS_OF_LATE) for entry in master.values())
+    return failed and all(any(text in error for text in _ERRORS_OF_LATE) for error in gateway)
 
 
 def _error_texts(value: Sequence[Any]) -> bool:
