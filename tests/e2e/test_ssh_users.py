@@ -6,6 +6,7 @@ import json
 import shutil
 import subprocess
 import tempfile
+import time
 from pathlib import Path
 
 import pytest
@@ -20,11 +21,25 @@ pytestmark = [
     ),
 ]
 USER, PASSWORD = "saltern-visitor", "a password of theirs"
+_NO_SUCH_USER = 6
 SUDOERS = Path("/etc/sudoers.d/saltern-visitor")
+
+
+def gone():
+    """Remove the user, once no process is theirs; what was killed is there for a moment yet."""
+    until = time.monotonic() + 30
+    while True:
+        subprocess.run(["pkill", "-KILL", "-u", USER], check=False)
+        done = subprocess.run(["userdel", "--remove", USER], check=False, capture_output=True, text=True)
+        if done.returncode in (0, _NO_SUCH_USER):
+            return
+        assert time.monotonic() < until, done.stderr
+        time.sleep(0.05)
 
 
 @pytest.fixture
 def user(tmp_path):
+    gone()  # what a run that was killed has left
     subprocess.run(["useradd", "--create-home", "--shell", "/bin/sh", USER], check=True)
     try:
         subprocess.run(["chpasswd"], input=f"{USER}:{PASSWORD}", text=True, check=True)
@@ -33,8 +48,7 @@ def user(tmp_path):
         yield USER
     finally:
         SUDOERS.unlink(missing_ok=True)
-        subprocess.run(["pkill", "-KILL", "-u", USER], check=False)
-        subprocess.run(["userdel", "--remove", USER], check=True, capture_output=True)
+        gone()
 
 
 @pytest.fixture
