@@ -253,7 +253,7 @@ class _Graph:
         return draft.location.problem(
             "Recursive requisites were found: " + " ".join(parts),
             *((draft.state, kinds[0]) if kinds else (draft.state,)),
-            hint="take out one requisite of this chain",
+            hint="take out one requisite of this chain (Salt refuses it since 3008)",
         )
 
     def _cycle(self) -> list[str]:

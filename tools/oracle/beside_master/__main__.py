@@ -62,10 +62,11 @@ def main() -> int:
     parser.add_argument("names", nargs="*", help="names of cases (default: all)")
     options = parser.parse_args()
     venv = salt_venv(options.salt)
+    older = _release(venv) < LANGUAGE
     if options.formulas:
-        cases: Iterable[TwoSidedCase] = formula_trees(options.formulas, options.names)
+        cases: Iterable[TwoSidedCase] = formula_trees(options.formulas, options.names, older_salt=older)
     elif options.goldens:
-        cases = compile_cases(options.names, older_salt=_release(venv) < LANGUAGE)
+        cases = compile_cases(options.names, older_salt=older)
     else:
         cases = (run_cases if options.runs else own_cases)(options.names)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))

@@ -61,6 +61,11 @@ _OF_FORMULAS = {
     "users/example": {"run": _NO_KEY},
 }
 """The same of the cases of public formulas."""
+_OWN_SLS = "Salt 3008 refuses it: a state requires its own SLS, which Salt 3006 passes over"
+_OF_FORMULAS_OF_OLDER_SALT = {
+    **{f"apache/{name}": {"run": _OWN_SLS} for name in ("default", "example")},
+    **{f"rabbitmq/{name}": {"run": _OWN_SLS} for name in ("default", "example", "nopillars")},
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,15 +145,22 @@ def compile_cases(names: Sequence[str] = (), *, older_salt: bool = False) -> Ite
         )
 
 
-def formula_trees(folder: Path, names: Sequence[str] = ()) -> Iterator[TwoSidedCase]:
-    """The cases of public formulas (`tools/second_opinion/cases.py`) that a folder has checked out."""
+def formula_trees(folder: Path, names: Sequence[str] = (), *, older_salt: bool = False) -> Iterator[TwoSidedCase]:
+    """The cases of public formulas (`tools/second_opinion/cases.py`) that a folder has checked out.
+
+    Args:
+        folder: with a folder of each.
+        names: of cases; none: all.
+        older_salt: see `compile_cases`.
+    """
+    ours = {**_OF_FORMULAS, **(_OF_FORMULAS_OF_OLDER_SALT if older_salt else {})}
     for case in formula_cases(folder, names):
         if not case.own:
             yield TwoSidedCase(
                 name=case.key,
                 files=_of_formula(case),
                 calls=(("state.show_lowstate",),),
-                ours=_OF_FORMULAS.get(case.key, {}),
+                ours=ours.get(case.key, {}),
             )
 
 

@@ -29,6 +29,8 @@ _FAILED = re.compile(r"(One or more requisite failed: )(.*)", re.DOTALL)
 """Salt names what failed in the order of a set."""
 _NO_STATES = "no_|-states_|-states_|-None"
 _REFUSALS = ("ERROR executing ", "Passed invalid arguments", "The minion function caused an exception")
+_PART = "#### /"
+"""Before each file in the comment of a `file.recurse`, in the order of a set."""
 _LATE = "before Salt 3008 a requisite that cannot be resolved fails its own state, when that runs"
 _RESULTS_OF_LATE = ("The following requisites were not found", "Recursive requisite found")
 _ERRORS_OF_LATE = ("Referenced state does not exist for requisite", "Recursive requisites were found")
@@ -258,5 +260,7 @@ def _without(value: Any, roots: Sequence[str]) -> Any:
         for root in roots:
             value = value.replace(root, "@MINION@")
         value = _FAILED.sub(lambda found: found[1] + ", ".join(sorted(found[2].split(", "))), value)
+        head, *parts = value.split(_PART)
+        value = _PART.join((head, *sorted(part.rstrip("\n") for part in parts)))
         return _TRACE.sub("Traceback", _TIMES.sub("SECONDS", _JIDS.sub("JID", value)))
     return value
