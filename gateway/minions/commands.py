@@ -182,13 +182,20 @@ class Commands:
     async def _push(self, path: tuple[str, ...], offset: int, data: bytes) -> None:
         await self._ports.questions.ask(lambda number: PushFile(request=number, path=path, offset=offset, data=data))
 
+    def tells_start(self, cmd: str, load: Mapping[str, Any]) -> bool:
+        """Whether a minion says by this command that it has started."""
+        return cmd == "_minion_event" and self._is_tag_of_start(load.get("tag"))
+
+    def _is_tag_of_start(self, tag: object) -> bool:
+        return tag in (_OLD_START, f"salt/minion/{self._id}/start")
+
     def _event(self, load: Mapping[str, Any]) -> bool:
         events = load.get("events")
         for each in events if isinstance(events, list) else [load]:
             if not isinstance(each, dict) or not isinstance(each.get("tag"), str):
                 continue
             tag, data = each["tag"], each.get("data")
-            if tag in (_OLD_START, f"salt/minion/{self._id}/start"):  # the controller says so itself
+            if self._is_tag_of_start(tag):  # the controller says so itself
                 self._ports.started(load.get("grains"))
             else:
                 self._ports.event(tag, data if isinstance(data, dict) else {"data": data})

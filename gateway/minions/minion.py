@@ -275,7 +275,9 @@ class StockMinion:
         return await self._answered(cmd, load, passed_on=True)
 
     async def _answered(self, cmd: str, load: Mapping[str, Any], *, passed_on: bool) -> Any:
-        if not self._standing.alone and cmd in _SAID and not self._said_twice.is_new(cmd, load, passed_on=passed_on):
+        # A start that comes first by the other way may come before the minion has been let in here: both count as one.
+        once = not self._standing.alone and cmd in _SAID and not self._commands.tells_start(cmd, load)
+        if once and not self._said_twice.is_new(cmd, load, passed_on=passed_on):
             return True
         return await self._commands.answer(cmd, load)
 

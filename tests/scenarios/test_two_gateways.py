@@ -84,7 +84,12 @@ class Site:
         shutil.copy(folder / "first/pki/master.pem", folder / "second/pki/master.pem")
         self.second.start_gateway()
         [self.venv] = list(VENVS.values())[-1:]
-        self.first.start_minion(self.venv, MINION, {"master": [FIRST, SECOND], "schedule": SCHEDULE, **KINDS[kind]})
+        self._more = {"master": [FIRST, SECOND], "schedule": SCHEDULE, **KINDS[kind]}
+        self.start()
+
+    def start(self):
+        """Start the minion."""
+        self.first.start_minion(self.venv, MINION, self._more)
 
     def run(self, *words):
         return self.rig.saltern("run", *words, check=False).stdout
@@ -95,6 +100,11 @@ class Site:
     def speaks(self, gateway):
         said = [line for line in gateway.log("gateway").splitlines() if "event=gateway_" in line and MINION in line]
         return sum("gateway_speaks" in line for line in said)
+
+    def starts(self):
+        """How often its start was told."""
+        told = self.rig.saltern("events", "--no-follow", f"salt/minion/{MINION}/start", "--out", "json").stdout
+        return len(told.splitlines())
 
     def told(self):
         """For whoever reads why it failed."""
@@ -176,3 +186,16 @@ def test_what_the_minion_asks_of_the_one_that_does_not_speak_is_passed_on(site):
         )
     called = [run for run in site.rig.history(MINION) if run["run_id"].startswith("called-")]
     assert len([run for run in called if "test.arg" in run["cause"]]) == 2
+
+
+def test_each_start_is_told_once(site):
+    site.first.wait("its start", site.starts)
+    time.sleep(3)
+    before = site.starts()
+    for _ in range(2):
+        site.first.stop(MINION)
+        site.start()
+        site.first.wait("its next start", lambda known=before: site.starts() > known)
+        time.sleep(5)  # longer than a gateway looks for one that has gone
+        assert site.starts() == before + 1, site.told()
+        before += 1

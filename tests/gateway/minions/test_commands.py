@@ -69,3 +69,6 @@ async def test_its_start_is_no_event_and_what_else_it_says_is(commands, said):
         ("salt/minion/web1/other", {"a": 1}),
         ("salt/minion/db1/start", {"a": 1}),
     ]
+    assert commands.tells_start("_minion_event", event("minion_start"))
+    assert not commands.tells_start("_minion_event", event("other"))
+    assert not commands.tells_start("_return", event("minion_start"))
