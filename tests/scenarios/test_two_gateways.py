@@ -101,6 +101,16 @@ class Site:
         said = [line for line in gateway.log("gateway").splitlines() if "event=gateway_" in line and MINION in line]
         return sum("gateway_speaks" in line for line in said)
 
+    def settled(self, seconds=4.0, patience=60.0):
+        """How often each has begun to speak, once that has been so for a while: both meet the minion at about once."""
+        until, since, seen = time.monotonic() + patience, time.monotonic(), (0, 0)
+        while not any(seen) or time.monotonic() - since < seconds:
+            assert time.monotonic() < until, self.told()
+            now = self.speaks(self.first), self.speaks(self.second)
+            since, seen = (since, seen) if now == seen else (time.monotonic(), now)
+            time.sleep(0.1)
+        return seen
+
     def starts(self):
         """How often its start was told."""
         told = self.rig.saltern("events", "--no-follow", f"salt/minion/{MINION}/start", "--out", "json").stdout
@@ -149,9 +159,9 @@ def test_one_speaks_for_the_minion_and_the_other_takes_over(site):
         "its schedule is in the history",
         lambda: [run for run in site.rig.history(MINION) if run["run_id"].startswith("scheduled-")],
     )
-    before = site.speaks(site.first), site.speaks(site.second)
+    before = site.settled()
     time.sleep(6)  # as long as several looks of the second: nothing may change hands
-    assert (site.speaks(site.first), site.speaks(site.second)) == before
+    assert (site.speaks(site.first), site.speaks(site.second)) == before, site.told()
     scheduled = [run for run in site.rig.history(MINION) if run["run_id"].startswith("scheduled-")]
     assert len(scheduled) == 1
     assert len([run for run in site.rig.history(MINION) if run["kind"] == "apply"]) == 1
