@@ -120,7 +120,10 @@ class SwarmProcesses:
         return [child.pid for child in self._children]
 
     def counts(self) -> Counter[str]:
-        """What all have counted, as they told it last; `ended`: processes that have broken down."""
+        """What all have counted, as they told it last; `ended`: processes that have broken down.
+
+        `most_connected` is the sum of what each process had at most, perhaps at different times.
+        """
         total = Counter({"ended": len(self._ended)})
         for told in self._told.values():
             total.update(told)

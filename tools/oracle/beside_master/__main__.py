@@ -33,7 +33,7 @@ LANGUAGE = 3008
 
 
 @contextmanager
-def two_sides(venv: Path) -> Iterator[TwoSides]:
+def two_sides(venv: Path, *, older_salt: bool = False) -> Iterator[TwoSides]:
     """Both sides, in a folder of their own."""
     with tempfile.TemporaryDirectory(prefix="saltern-", dir="/tmp") as name, ExitStack() as stack:
         folder = Path(name)
@@ -43,7 +43,7 @@ def two_sides(venv: Path) -> Iterator[TwoSides]:
         for side in (master, gateway):
             stack.callback(side.stop)
             side.start()
-        yield TwoSides(master, gateway, target)
+        yield TwoSides(master, gateway, target, older_salt=older_salt)
 
 
 def _release(venv: Path) -> int:
@@ -71,7 +71,7 @@ def main() -> int:
         cases = (run_cases if options.runs else own_cases)(options.names)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     compared = wrong = purpose = states = parts = errors = 0
-    with two_sides(venv) as sides:
+    with two_sides(venv, older_salt=older) as sides:
         for case in cases:
             started = time.monotonic()
             outcome = sides.compare(case)
